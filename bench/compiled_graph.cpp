@@ -8,6 +8,8 @@
 #include "bench/target.h"
 #include "core/base/error.h"
 #include "core/ir/text.h"
+#include "core/kernels/kernel_cache.h"
+#include "core/trace/cut_trace.h"
 
 namespace lockstep {
 namespace {

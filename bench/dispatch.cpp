@@ -5,7 +5,13 @@
 
 #include "bench/target.h"
 #include "collectives/single.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/metrics.h"
+#include "core/base/spans.h"
 #include "core/engine/engine.h"
+#include "core/runtime/device.h"
+#include "core/trace/context.h"
 #include "core/trace/ops.h"
 
 namespace lockstep {

@@ -14,6 +14,9 @@
 
 #include "bench/target.h"
 #include "core/engine/compile.h"
+#include "core/engine/update_plans.h"
+#include "core/kernels/kernel_cache.h"
+#include "core/runtime/loaded_step.h"
 #include "trainer/apps/dry_run.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"

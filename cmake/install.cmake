@@ -17,7 +17,7 @@ else()
 endif()
 
 set(objects "")
-foreach(folder base ir trace passes kernels runtime nn engine collectives watch data checkpoint trainer)
+foreach(folder base ir trace passes kernels runtime nn observe engine collectives watch data checkpoint trainer)
   list(APPEND objects $<TARGET_OBJECTS:lockstep_${folder}>)
 endforeach()
 add_library(lockstep_shared SHARED ${objects})

@@ -9,6 +9,7 @@
 #include "core/nn/pooling.h"
 #include "core/nn/positions.h"
 #include "core/nn/transformer.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Checks the include order and file conventions of lockstep's C++ sources; part of every build.
 
-Usage: check_includes.py [--root FOLDER]
+Usage: check_includes.py [--root FOLDER] [--chain]
 
 A folder may include its own headers and those of the folders below, transitively (ALLOWED). No
-folders include one another, at any depth, within a row of ALLOWED either. Foreign headers stay in
-the .cpp files of named folders (FOREIGN). Prints one line per violation in the manner of a
-compiler, path:line: message, and exits with 1 if there was one.
+folders include one another, at any depth, within a row of ALLOWED either. A source reads our
+headers through a chain of at most CHAIN_FILES files. Foreign headers stay in the .cpp files of
+named folders (FOREIGN). Prints one line per violation in the manner of a compiler, path:line:
+message, and exits with 1 if there was one. --chain only prints the longest chain, a file a line.
 """
 
 import argparse
@@ -31,7 +32,8 @@ ALLOWED = {
     "core/kernels/cpu": ["core/kernels/cpu/product"],
     "core/kernels": ["core/kernels/codegen", "core/kernels/cpu"],
     "core/runtime": ["core/kernels"],
-    "core/engine": ["core/explain", "core/trace", "core/passes", "core/runtime"],
+    "core/observe": ["core/explain", "core/trace", "core/runtime"],
+    "core/engine": ["core/observe", "core/passes"],
     "collectives": ["core/base"],
     "watch": ["core/base"],
     "data/files": ["core/base"],
@@ -52,9 +54,9 @@ ALLOWED = {
     "trainer/registry": ["trainer/models", "trainer/datasets", "trainer/evaluators", "trainer/optimizers"],
     "trainer/config": ["trainer/registry"],
     "trainer/generation": ["trainer/task", "core/engine"],
-    "trainer/telemetry": ["trainer/task", "core/engine", "watch"],
+    "trainer/telemetry": ["trainer/task", "core/observe", "watch"],
     "trainer/timeline": ["core/engine"],
-    "trainer/statistics": ["core/engine", "data/files"],
+    "trainer/statistics": ["core/observe", "data/files"],
     "trainer/machine": ["core/ir", "data/files"],
     "trainer/calibrate": ["trainer/machine", "core/engine", "collectives"],
     "trainer/run": ["trainer/config", "trainer/statistics", "trainer/telemetry"],
@@ -115,6 +117,9 @@ PROGRAMS = ("examples/", "tests/e2e/")
 
 HEADER_LINES = 200
 SOURCE_LINES = 500
+# The most files in a chain from a source to a header: each includes the next one. An edit of the last one compiles all
+# before it again.
+CHAIN_FILES = 14
 # A longer file states the reason in its first comment: "// More than 500 lines because ...".
 LENGTH_REASON = re.compile(r"^(//|\*).*\bmore than \d+ lines because \w+", re.IGNORECASE)
 NAMELESS = re.compile(r"(^|_)(commons?|utils?|utilities|misc|helpers?)$")
@@ -251,14 +256,20 @@ def shortest_cycle(graph):
     return found
 
 
+def included(root, path):
+    """(line number, header) of each include of one of our headers."""
+    text = (root / path).read_text(encoding="utf-8", errors="replace")
+    return [(number, header) for number, _, header in includes(text) if (root / header).is_file()]
+
+
 def check_folders(root, files):
     """Cycles of folders: per folder, of its subfolders and its own files. What ALLOWED refuses is no part of one."""
     levels = {}
     for path in files:
         if not (root / path).is_file() or folder_of(path) is None:
             continue
-        for number, quote, header in includes((root / path).read_text(encoding="utf-8", errors="replace")):
-            if not (root / header).is_file() or check_own(root, path, header):
+        for number, header in included(root, path):
+            if check_own(root, path, header):
                 continue
             folder, one, other = parting(path, header)
             if one != other:
@@ -271,6 +282,28 @@ def check_folders(root, files):
         places = [graph[one][other] for one, other in zip(cycle, cycle[1:])]
         steps = [f" -> {name} ({path}:{number})" for name, (path, number) in zip(names[1:], places)]
         yield *places[0], f"folders include one another: {names[0]}{''.join(steps)}"
+
+
+def longest_chain(root, files):
+    """The files of the longest chain from a source to a header, of which each includes the next one."""
+    chains = {}
+
+    def chain_from(path):
+        if path not in chains:
+            chains[path] = [path]  # for headers that include one another
+            chains[path] += max((chain_from(header) for _, header in included(root, path)), key=len, default=[])
+        return chains[path]
+
+    return max((chain_from(path) for path in files if path.endswith(".cpp")), key=len, default=[])
+
+
+def check_chains(root, files):
+    chain = longest_chain(root, files)
+    if len(chain) > CHAIN_FILES:
+        yield chain[0], dict(map(reversed, included(root, chain[0])))[chain[1]], (
+            f"a chain of {len(chain)} files, more than {CHAIN_FILES}: {' -> '.join(chain)}; one of them can declare a"
+            " class that it only names, hold an object by unique_ptr, or include a smaller header"
+        )
 
 
 def check_conventions(path, text):
@@ -317,10 +350,16 @@ def check_file(root, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
-    root = parser.parse_args().root.resolve()
+    parser.add_argument("--chain", action="store_true")
+    arguments = parser.parse_args()
+    root = arguments.root.resolve()
     files = list(sources(root))
+    if arguments.chain:
+        print(*longest_chain(root, files), sep="\n")
+        return 0
     violations = [(path, *violation) for path in files for violation in check_file(root, path)]
     violations += check_folders(root, files)
+    violations += check_chains(root, files)
     for path, number, message in violations:
         print(f"{path}:{number}: {message}", file=sys.stderr)
     if not files:

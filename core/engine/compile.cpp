@@ -7,14 +7,18 @@
 
 #include "core/base/error.h"
 #include "core/base/metrics.h"
+#include "core/engine/update_plans.h"
 #include "core/ir/cost.h"
 #include "core/ir/group.h"
 #include "core/ir/text.h"
 #include "core/kernels/base/task_kernel.h"
+#include "core/kernels/kernel_cache.h"
 #include "core/passes/bundles.h"
 #include "core/passes/chains.h"
 #include "core/passes/memory_plan.h"
 #include "core/passes/pipeline.h"
+#include "core/passes/split_step.h"
+#include "core/runtime/loaded_step.h"
 
 namespace lockstep {
 namespace {

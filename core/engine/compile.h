@@ -9,37 +9,19 @@
 #include <vector>
 
 #include "core/base/activity.h"
-#include "core/base/log.h"
 #include "core/engine/artifact_store.h"
-#include "core/engine/update_plans.h"
+#include "core/ir/host_function.h"
 #include "core/ir/target.h"
-#include "core/kernels/kernel_cache.h"
-#include "core/passes/split_step.h"
-#include "core/runtime/loaded_plan.h"
-#include "core/runtime/plan.h"
-#include "core/runtime/reduction.h"
+#include "core/runtime/compiled_step.h"
 
 namespace lockstep {
 
-/// A step compiled: data.
-struct CompiledStep {
-  Graph step;       ///< what was compiled; compared in full on a cache hit
-  SplitStep split;  ///< graphs emptied; how programs' inputs and outputs map to the step's
-  Plan gradient;
-  Plan update;
-  ReductionLayout reduction;
-
-  bool has_gradient_program() const { return !gradient.graph.outputs.empty(); }
-};
-
-/// A step that can run: immutable, shared by the cache and by executions in flight.
-struct LoadedStep {
-  std::int64_t id = -1;  ///< within this process, for spans; see ProgramTable
-  std::string name;      ///< in analyses and dumps, see program_analysis.h
-  std::shared_ptr<const CompiledStep> compiled;
-  LoadedPlan gradient;
-  LoadedPlan update;
-};
+class KernelCache;
+class Log;
+class SpanStream;
+class UpdatePlans;
+struct LoadedPlan;
+struct LoadedStep;
 
 struct CompileOptions {
   Target target;

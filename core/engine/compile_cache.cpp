@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/ir/structure.h"
+#include "core/runtime/compiled_step.h"
 
 namespace lockstep {
 

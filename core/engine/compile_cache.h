@@ -9,9 +9,12 @@
 #include <unordered_map>
 
 #include "core/base/hash.h"
-#include "core/engine/compile.h"
+#include "core/ir/graph.h"
 
 namespace lockstep {
+
+struct CompiledStep;
+struct LoadedStep;
 
 struct CachedStep {
   std::shared_ptr<const CompiledStep> compiled;

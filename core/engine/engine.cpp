@@ -4,8 +4,19 @@
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
-#include "core/engine/program_analysis.h"
+#include "core/engine/compile.h"
+#include "core/engine/device_value.h"
+#include "core/engine/execution.h"
+#include "core/engine/nonfinite.h"
 #include "core/engine/snapshot.h"
+#include "core/engine/state_watch.h"
+#include "core/engine/step_compiler.h"
+#include "core/observe/analysis.h"
+#include "core/observe/program_analysis.h"
+#include "core/runtime/communicator.h"
+#include "core/runtime/device.h"
+#include "core/runtime/loaded_step.h"
+#include "core/trace/context.h"
 
 namespace lockstep {
 namespace {
@@ -60,13 +71,14 @@ struct Engine::Failure {
 
 Engine::Engine(const CompileOptions& options, TraceContext& context, Device& device,
                Communicator& communicator, Log& log)
-    : options_(complete(options, context, device)),
+    : options_(std::make_unique<const CompileOptions>(complete(options, context, device))),
       context_(context),
       device_(device),
       communicator_(communicator),
       log_(log),
-      compiler_(options_, device.spans(), log),
-      analysis_(device.spans(), compiler_.journal().causes(), *cuts_, log),
+      compiler_(std::make_unique<StepCompiler>(*options_, device.spans(), log)),
+      analysis_(
+          std::make_unique<Analysis>(device.spans(), compiler_->journal().causes(), *cuts_, log)),
       failure_(std::make_shared<Failure>()),
       last_execution_(std::make_shared<LastExecution>()),
       results_(std::make_shared<Reservation>(device.allocator(), "results of steps in flight")) {
@@ -162,7 +174,8 @@ void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   trace.inputs.clear();  // the execution has its leases now
   std::exception_ptr error;
   try {
-    execution->program = compiler_.get(std::move(trace.graph), step_, cut_of(trace, reason, where));
+    execution->program =
+        compiler_->get(std::move(trace.graph), step_, cut_of(trace, reason, where));
     if (log_.debug_level() >= 1) explain(*execution, where);
     // A value that differs between micro-batches does so in later steps.
     for (const std::int32_t output : execution->program->compiled->split.gradient_outputs)
@@ -215,7 +228,7 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
   out->drained_by = std::exchange(drained_by_, Cuts::kNoRow);
   if (reason == SyncReason::kStepEnd) in_step_ = false;
   out->correlation = next_correlation_++;
-  out->overlap = options_.buckets.overlap;
+  out->overlap = options_->buckets.overlap;
   if (reason == SyncReason::kStepEnd || reason == SyncReason::kEvaluation) out->results = results_;
   if (reason == SyncReason::kStepEnd) {
     out->state_watch = state_watch_;
@@ -225,16 +238,20 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
 }
 
 void Engine::analyze(const CutTrace& trace) {
-  if (!analysis_.enabled()) return;
+  if (!analysis_->enabled()) return;
   for (const TensorValuePtr& input : trace.inputs)
     if (auto* value = dynamic_cast<DeviceValue*>(input.get())) value->mark_needed();
   std::vector<bool> is_update(trace.outputs.size(), false);
   for (const Update& update : trace.graph.updates)
     is_update[static_cast<std::size_t>(update.output)] = true;
   for (std::size_t i = 0; i < trace.outputs.size(); ++i)
-    if (!is_update[i])
-      analysis_.watch_output(static_cast<DeviceValue&>(*trace.outputs[i]->value), step_);
-  analysis_.end_step();
+    if (!is_update[i]) {
+      auto& value = static_cast<DeviceValue&>(*trace.outputs[i]->value);
+      value.watch(analysis_->watch_output(
+          fmt::format("{} {}", value.type().to_string(), value.tensor()->label.to_string()),
+          step_));
+    }
+  analysis_->end_step();
 }
 
 /// `error`: the step did not compile. It fails in order, after earlier steps have made its inputs.
@@ -361,7 +378,7 @@ std::optional<NonFiniteValue> Engine::find_nonfinite() {
   const CutTrace trace = cut();
   fail_outputs(*start_execution(trace, SyncReason::kValueRead),
                "the value was only searched for NaN and infinity, never kept");
-  return lockstep::find_nonfinite(trace.graph, trace.inputs, options_, device_, communicator_,
+  return lockstep::find_nonfinite(trace.graph, trace.inputs, *options_, device_, communicator_,
                                   log_);
 }
 
@@ -369,16 +386,25 @@ std::shared_ptr<const CompiledStep> Engine::compile_pending() {
   CutTrace trace = cut();
   fail_outputs(*start_execution(trace, SyncReason::kMarkStep),
                "the step of this value was only compiled, never run");
-  return compiler_.plan(std::move(trace.graph), step_, "dry run");
+  return compiler_->plan(std::move(trace.graph), step_, "dry run");
+}
+
+void Engine::batches_are_padded(std::span<const std::string> dimensions,
+                                std::span<const std::int64_t> lengths) {
+  compiler_->journal().batches_are_padded(dimensions, lengths);
+}
+
+const ProgramTable& Engine::programs() const {
+  return compiler_->programs();
 }
 
 const CauseTally& Engine::compilations() {
-  compiler_.journal().flush();
-  return compiler_.journal().causes();
+  compiler_->journal().flush();
+  return compiler_->journal().causes();
 }
 
 void Engine::set_compilation_listener(CompilationListener listener) {
-  compiler_.journal().set_listener(std::move(listener));
+  compiler_->journal().set_listener(std::move(listener));
 }
 
 void Engine::rethrow_failure() {

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <source_location>
 #include <span>
@@ -18,19 +18,30 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/log.h"
-#include "core/engine/analysis.h"
-#include "core/engine/compile.h"
-#include "core/engine/cuts.h"
-#include "core/engine/execution.h"
-#include "core/engine/nonfinite.h"
-#include "core/engine/step_compiler.h"
-#include "core/runtime/communicator.h"
-#include "core/runtime/device.h"
-#include "core/trace/context.h"
+#include "core/base/buffer.h"
+#include "core/base/carried_digest.h"
+#include "core/base/event.h"
+#include "core/observe/cuts.h"
+#include "core/runtime/device_tensor.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/reads.h"
 
 namespace lockstep {
+
+class Analysis;
+class CauseTally;
+class Communicator;
+class Device;
+class Log;
+class ProgramTable;
+class Reservation;
+class StateWatch;
+class StepCompiler;
+struct CompilationRecord;
+struct CompileOptions;
+struct CompiledStep;
+struct NonFiniteValue;
+struct StepExecution;
 
 class Engine final : private ReadObserver {
  public:
@@ -43,7 +54,7 @@ class Engine final : private ReadObserver {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  const CompileOptions& options() const { return options_; }
+  const CompileOptions& options() const { return *options_; }
   TraceContext& context() { return context_; }
   Device& device() { return device_; }
 
@@ -81,9 +92,7 @@ class Engine final : private ReadObserver {
   /// Data loaders pad these dimensions of batches, "batch.tokens[length]", to one of these lengths,
   /// if there are any: a program for each of them is expected.
   void batches_are_padded(std::span<const std::string> dimensions,
-                          std::span<const std::int64_t> lengths) {
-    compiler_.journal().batches_are_padded(dimensions, lengths);
-  }
+                          std::span<const std::int64_t> lengths);
   /// From now on a graph break is an error kUsage that names its line.
   void forbid_reads() { reads_forbidden_ = true; }
   const Cuts& cuts() const { return *cuts_; }
@@ -91,7 +100,7 @@ class Engine final : private ReadObserver {
   /// The correlation id of the next cut and its execution in spans.
   std::uint64_t next_correlation() const { return next_correlation_; }
   /// By the numbers in the spans of commands.
-  const ProgramTable& programs() const { return compiler_.programs(); }
+  const ProgramTable& programs() const;
 
   /// From now on every training step (SyncReason::kStepEnd) hashes one part in `interval` of what
   /// it updated, see state_check.h, and the next step compares it with the other ranks'. A
@@ -117,7 +126,7 @@ class Engine final : private ReadObserver {
   const CauseTally& compilations();
   /// The listener is called for every program that is compiled or loaded from now on, on this
   /// thread.
-  void set_compilation_listener(CompilationListener listener);
+  void set_compilation_listener(std::function<void(const CompilationRecord&)> listener);
 
  private:
   struct Failure;
@@ -142,14 +151,14 @@ class Engine final : private ReadObserver {
                        std::exception_ptr& error);
   void rethrow_failure();
 
-  CompileOptions options_;
+  std::unique_ptr<const CompileOptions> options_;
   TraceContext& context_;
   Device& device_;
   Communicator& communicator_;
   Log& log_;
-  StepCompiler compiler_;
+  std::unique_ptr<StepCompiler> compiler_;
   const std::unique_ptr<Cuts> cuts_ = std::make_unique<Cuts>();
-  Analysis analysis_;
+  std::unique_ptr<Analysis> analysis_;
   std::shared_ptr<Failure> failure_;
   std::shared_ptr<StateWatch> state_watch_;  ///< null: no check
   CarriedDigestPtr carried_;

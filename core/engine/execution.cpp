@@ -5,8 +5,14 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/engine/device_value.h"
+#include "core/engine/state_watch.h"
 #include "core/engine/step_memory.h"
+#include "core/runtime/communicator.h"
+#include "core/runtime/device.h"
 #include "core/runtime/executor.h"
+#include "core/runtime/loaded_step.h"
+#include "core/runtime/reduction.h"
 
 namespace lockstep {
 namespace {

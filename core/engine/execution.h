@@ -8,15 +8,18 @@
 #include <span>
 #include <vector>
 
-#include "core/engine/compile.h"
-#include "core/engine/cuts.h"
-#include "core/engine/device_value.h"
-#include "core/engine/state_watch.h"
-#include "core/runtime/communicator.h"
-#include "core/runtime/device.h"
-#include "core/trace/context.h"
+#include "core/base/carried_digest.h"
+#include "core/observe/cuts.h"
+#include "core/runtime/device_tensor.h"
+#include "core/trace/cut_trace.h"
 
 namespace lockstep {
+
+class Communicator;
+class Device;
+class Reservation;
+class StateWatch;
+struct LoadedStep;
 
 /// The host scalars of a step are passed in one buffer of such slots.
 inline constexpr std::size_t kScalarSlotBytes = 64;
@@ -27,10 +30,6 @@ struct StepInput {
   TensorValuePtr scalar;  ///< null for a tensor
 };
 std::vector<StepInput> step_inputs(std::span<const TensorValuePtr> values);
-
-inline bool is_step(SyncReason reason) {
-  return reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
-}
 
 struct StepExecution {
   std::shared_ptr<const LoadedStep> program;  ///< null if the compilation failed

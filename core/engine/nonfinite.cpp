@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/engine/compile.h"
 #include "core/engine/device_value.h"
 #include "core/kernels/kernel_cache.h"
+#include "core/passes/split_step.h"
+#include "core/runtime/communicator.h"
+#include "core/runtime/device.h"
 #include "core/runtime/executor.h"
 
 namespace lockstep {

@@ -6,13 +6,15 @@
 #include <span>
 #include <string>
 
-#include "core/base/log.h"
-#include "core/engine/compile.h"
-#include "core/runtime/communicator.h"
-#include "core/runtime/device.h"
+#include "core/ir/graph.h"
 #include "core/trace/value.h"
 
 namespace lockstep {
+
+class Communicator;
+class Device;
+class Log;
+struct CompileOptions;
 
 /// A value that is not finite, of the first micro-batch that has one.
 struct NonFiniteValue {

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/runtime/communicator.h"
+#include "core/runtime/compiled_step.h"
 
 namespace lockstep {
 namespace {

@@ -6,14 +6,16 @@
 #include <span>
 #include <vector>
 
-#include "core/base/log.h"
-#include "core/engine/compile.h"
+#include "core/base/carried_digest.h"
 #include "core/engine/snapshot.h"
 #include "core/engine/state_check.h"
-#include "core/runtime/communicator.h"
 #include "core/runtime/device_tensor.h"
 
 namespace lockstep {
+
+class Communicator;
+class Log;
+struct CompiledStep;
 
 class StateWatch : public std::enable_shared_from_this<StateWatch> {
  public:

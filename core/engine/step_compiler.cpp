@@ -6,9 +6,10 @@
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
 #include "core/base/phase_scope.h"
-#include "core/engine/program_analysis.h"
 #include "core/engine/step_io.h"
 #include "core/ir/structure.h"
+#include "core/observe/program_analysis.h"
+#include "core/runtime/loaded_step.h"
 
 namespace lockstep {
 

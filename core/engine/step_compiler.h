@@ -10,12 +10,14 @@
 #include "core/base/log.h"
 #include "core/base/spans.h"
 #include "core/engine/artifact_store.h"
-#include "core/engine/compilation_journal.h"
 #include "core/engine/compile.h"
 #include "core/engine/compile_cache.h"
 #include "core/engine/known_structures.h"
-#include "core/engine/program_dump.h"
-#include "core/engine/program_table.h"
+#include "core/engine/update_plans.h"
+#include "core/kernels/kernel_cache.h"
+#include "core/observe/compilation_journal.h"
+#include "core/observe/program_dump.h"
+#include "core/observe/program_table.h"
 
 namespace lockstep {
 

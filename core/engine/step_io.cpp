@@ -9,8 +9,11 @@
 #include "core/base/build_id.h"
 #include "core/base/cpu_model.h"
 #include "core/base/error.h"
+#include "core/engine/compile.h"
 #include "core/engine/compiled_step.pb.h"
 #include "core/ir/structure.h"
+#include "core/kernels/kernel_cache.h"
+#include "core/runtime/loaded_step.h"
 #include "core/runtime/plan_io.h"
 
 namespace lockstep {

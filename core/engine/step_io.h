@@ -6,10 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "core/engine/compile.h"
 #include "core/engine/known_structures.h"
+#include "core/ir/graph.h"
 
 namespace lockstep {
+
+class KernelCache;
+struct CompileOptions;
+struct LoadedStep;
 
 /// Everything that determines the result of a compilation, except the structure: this build, this
 /// CPU, the options.

@@ -4,6 +4,7 @@
 
 #include "core/engine/execution.h"
 #include "core/runtime/allocator.h"
+#include "core/runtime/compiled_step.h"
 
 namespace lockstep {
 namespace {

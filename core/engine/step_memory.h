@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/engine/compile.h"
-
 namespace lockstep {
+
+struct CompiledStep;
 
 /// Bytes as the allocator counts them, in addition to the step's inputs; all are reserved before
 /// the first kernel.

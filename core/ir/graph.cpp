@@ -15,10 +15,6 @@ constexpr std::array<std::string_view, 4> kInputKinds = {"parameter", "state", "
 
 }  // namespace
 
-std::string Type::to_string() const {
-  return std::string(lockstep::name_of(dtype)) + shape.to_string();
-}
-
 std::string Origin::to_string() const {
   std::string out = file.empty() ? "?" : fmt::format("{}:{}", file, line);
   if (!scope.empty()) out += fmt::format(" ({})", scope);

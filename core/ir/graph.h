@@ -22,6 +22,7 @@
 #include "core/base/small_vector.h"
 #include "core/ir/attrs.h"
 #include "core/ir/op.h"
+#include "core/ir/type.h"
 
 namespace LOCKSTEP_API lockstep {
 
@@ -34,16 +35,6 @@ inline std::size_t index_of(ValueId id) {
 }
 /// Most nodes have at most four: no allocation.
 using Operands = SmallVector<ValueId, 4>;
-
-/// dtype and shape; prints as "f32[8,64]".
-struct Type {
-  DType dtype = DType::kF32;
-  Shape shape;
-  std::int64_t elements() const { return shape.elements(); }
-  std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(dtype); }
-  std::string to_string() const;
-  friend bool operator==(const Type&, const Type&) = default;
-};
 
 /// Where a node comes from: the user's source line and the module path ("h.3.attn"). The views are
 /// static or owned by the graph's StringPool.

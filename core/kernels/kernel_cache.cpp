@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/ir/structure.h"
+#include "core/kernels/codegen/code_cache.h"
 #include "core/kernels/plan_kernel.h"
 
 namespace lockstep {
@@ -25,6 +26,11 @@ Graph key_graph(const Node& node, std::span<const Type> operands) {
 }
 
 }  // namespace
+
+KernelCache::KernelCache(const Target& target, Log& log)
+    : target_(target), log_(log), codes_(std::make_unique<codegen::CodeCache>(target.isa)) {}
+
+KernelCache::~KernelCache() = default;
 
 KernelCache::Entry& KernelCache::entry_of(const Node& node, std::span<const Type> operands,
                                           const Hash128& hash, Graph key) {
@@ -62,7 +68,7 @@ std::shared_ptr<const Kernel> KernelCache::get(const Node& node, std::span<const
   }
   const auto offer = offers_.find(hash);
   const std::string_view code = offer == offers_.end() ? std::string_view() : offer->second;
-  entry.kernel->generate({.codes = codes_, .log = log_, .object_code = code});
+  entry.kernel->generate({.codes = *codes_, .log = log_, .object_code = code});
   entry.built = true;
   ++built_;
   return entry.kernel;
@@ -92,12 +98,16 @@ void KernelCache::drop_unheld() {
     kernels_ -=
         std::erase_if(bucket, [](const Entry& entry) { return entry.kernel.use_count() == 1; });
   std::erase_if(entries_, [](const auto& bucket) { return bucket.second.empty(); });
-  codes_.drop_unused();
+  codes_->drop_unused();
 }
 
 std::int64_t KernelCache::built() const {
   const std::lock_guard lock(mutex_);
   return built_;
+}
+
+std::int64_t KernelCache::compiled() const {
+  return codes_->compiled();
 }
 
 std::int64_t KernelCache::shared() const {

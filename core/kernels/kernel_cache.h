@@ -15,14 +15,15 @@
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "core/kernels/base/kernel.h"
-#include "core/kernels/codegen/code_cache.h"
 
 namespace lockstep {
 
 class KernelCache {
  public:
-  explicit KernelCache(const Target& target, Log& log = Log::null())
-      : target_(target), log_(log), codes_(target.isa) {}
+  explicit KernelCache(const Target& target, Log& log = Log::null());
+  ~KernelCache();
+  KernelCache(const KernelCache&) = delete;
+  KernelCache& operator=(const KernelCache&) = delete;
 
   /// The facts of a node's kernel; generates no code.
   std::shared_ptr<const KernelFacts> facts(const Graph& graph, ValueId node);
@@ -37,9 +38,9 @@ class KernelCache {
   void drop_offers();
   /// Drops kernels that only the cache holds.
   void drop_unused();
-  std::int64_t built() const;   ///< kernels whose code was generated so far
-  std::int64_t shared() const;  ///< requests that found one of them
-  std::int64_t compiled() const { return codes_.compiled(); }  ///< functions, by LLVM
+  std::int64_t built() const;     ///< kernels whose code was generated so far
+  std::int64_t shared() const;    ///< requests that found one of them
+  std::int64_t compiled() const;  ///< functions, by LLVM
 
  private:
   struct Entry {
@@ -55,7 +56,7 @@ class KernelCache {
   static constexpr std::size_t kMinKept = 256;  ///< kernels that are kept, held or not
   Target target_;
   Log& log_;
-  codegen::CodeCache codes_;
+  std::unique_ptr<codegen::CodeCache> codes_;
   mutable std::mutex mutex_;
   std::unordered_map<Hash128, std::vector<Entry>, Hash128Hasher> entries_;
   std::unordered_map<Hash128, std::string, Hash128Hasher> offers_;

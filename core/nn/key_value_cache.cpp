@@ -1,6 +1,7 @@
 #include "core/nn/key_value_cache.h"
 
 #include "core/base/error.h"
+#include "core/trace/context.h"
 
 namespace lockstep {
 Tensor KeyValueCache::attend(std::size_t layer, const Tensor& q, const Tensor& k, const Tensor& v,

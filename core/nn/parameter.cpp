@@ -4,7 +4,9 @@
 
 #include "core/base/error.h"
 #include "core/base/rng.h"
+#include "core/trace/context.h"
 #include "core/trace/gradients.h"
+#include "core/trace/ops.h"
 
 namespace lockstep {
 

@@ -12,7 +12,7 @@
 
 #include "core/base/api.h"
 #include "core/base/buffer.h"
-#include "core/trace/ops.h"
+#include "core/trace/tensor.h"
 
 namespace LOCKSTEP_API lockstep {
 

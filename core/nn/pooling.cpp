@@ -1,6 +1,7 @@
 #include "core/nn/pooling.h"
 
 #include "core/base/error.h"
+#include "core/trace/context.h"
 #include "core/trace/functions.h"
 
 namespace lockstep {

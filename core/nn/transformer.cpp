@@ -20,16 +20,6 @@ std::int64_t hidden_width(const BlockOptions& options, std::int64_t width) {
 
 }  // namespace
 
-Tensor activate(const Tensor& x, Activation activation, Where where) {
-  switch (activation) {
-    case Activation::kRelu: return relu(x, where);
-    case Activation::kGelu: return gelu(x, where);
-    case Activation::kGeluTanh: return gelu_tanh(x, where);
-    case Activation::kSilu: return silu(x, where);
-  }
-  __builtin_unreachable();
-}
-
 GatedMlp::GatedMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden)
     : GatedMlp(parent, name, width, hidden, Options{}) {}
 

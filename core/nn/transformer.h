@@ -5,18 +5,11 @@
 #include <string_view>
 
 #include "core/base/api.h"
+#include "core/nn/activation.h"
 #include "core/nn/attention.h"
 #include "core/nn/norm.h"
 
 namespace LOCKSTEP_API lockstep {
-
-enum class Activation : std::uint8_t {
-  kRelu,
-  kGelu,      ///< exact: Hugging Face's "gelu"
-  kGeluTanh,  ///< Hugging Face's "gelu_new" and "gelu_pytorch_tanh"
-  kSilu,
-};
-Tensor activate(const Tensor& x, Activation activation, Where where = Where::current());
 
 /// down_proj(act(gate_proj(x)) * up_proj(x)) (Shazeer, arXiv:2002.05202; SwiGLU with kSilu), with
 /// the names of Hugging Face's LlamaMLP: x [..., width] -> the same, [..., hidden] between.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/kernels/kernel_cache.h"
 
 namespace lockstep {
 namespace {

@@ -9,11 +9,12 @@
 #include "core/base/activity.h"
 #include "core/base/buffer.h"
 #include "core/ir/host_function.h"
-#include "core/kernels/kernel_cache.h"
 #include "core/runtime/chain.h"
 #include "core/runtime/plan.h"
 
 namespace lockstep {
+
+class KernelCache;
 
 struct LoadedPlan {
   std::shared_ptr<const Plan> plan;

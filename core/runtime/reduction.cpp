@@ -1,7 +1,6 @@
 #include "core/runtime/reduction.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 
@@ -42,53 +41,7 @@ void add_bucket(const Bucket& bucket, std::byte* to, const std::byte* left, cons
   LS_CHECK(false, "{} values cannot be summed over ranks", name_of(bucket.dtype));
 }
 
-constexpr std::int64_t kSlotAlignment = 64;
-
-std::int64_t padded(std::int64_t bytes) {
-  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
-}
-
 }  // namespace
-
-ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions& options) {
-  ReductionLayout out;
-  for (const Type& value : values) out.sizes.push_back(static_cast<std::int64_t>(value.bytes()));
-  out.offsets.resize(values.size());
-  out.bucket_of.resize(values.size());
-  constexpr std::array kSummable = {DType::kF32, DType::kF64, DType::kI64, DType::kI32};
-  Hasher hasher;
-  for (const DType dtype : kSummable) {
-    bool open = false;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (values[i].dtype != dtype) continue;
-      if (!open) out.buckets.push_back({dtype, out.bytes, 0, {}});
-      open = true;
-      Bucket& bucket = out.buckets.back();
-      out.offsets[i] = out.bytes;
-      out.bucket_of[i] = static_cast<std::int32_t>(out.buckets.size()) - 1;
-      bucket.values.push_back(static_cast<std::int32_t>(i));
-      out.bytes += padded(out.sizes[i]);
-      const std::int64_t filled = out.bytes - bucket.offset;
-      bucket.count = filled / static_cast<std::int64_t>(size_of(dtype));
-      const bool first = out.buckets.size() == 1;
-      open = filled < (first ? options.first_bucket_bytes : options.bucket_bytes);
-    }
-  }
-  for (const Bucket& bucket : out.buckets) {
-    hasher.value(bucket.dtype);
-    hasher.value(bucket.offset);
-    hasher.value(bucket.count);
-    for (const std::int32_t value : bucket.values) hasher.value(value);
-  }
-  out.signature = hasher.finish();
-  return out;
-}
-
-int reduction_buffers(std::int64_t micro_batches) {
-  // Before the last micro-batch k = micro_batches - 1 are summed, in as many subtrees as k has
-  // bits; the most bits of any number up to that are floor(log2(micro_batches)).
-  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(micro_batches)));
-}
 
 Reduction::Reduction(const ReductionLayout& layout, const Context& context,
                      std::int64_t micro_batches)
@@ -143,7 +96,7 @@ void Reduction::begin_writing() {
 void Reduction::clear_padding(std::byte* buffer) const {
   for (std::size_t i = 0; i < layout_.sizes.size(); ++i)
     std::memset(buffer + layout_.offsets[i] + layout_.sizes[i], 0,
-                static_cast<std::size_t>(padded(layout_.sizes[i]) - layout_.sizes[i]));
+                static_cast<std::size_t>(slot_bytes(layout_.sizes[i]) - layout_.sizes[i]));
 }
 
 Reduction::~Reduction() {

@@ -2,7 +2,7 @@
 // rank's micro-batches, into buckets that are all-reduced over the ranks. See base/reduce_tree.h
 // for the order.
 //
-// All reduced values of a micro-batch lie in one flat buffer, bucket after bucket. A rank's
+// All reduced values of a micro-batch lie in one flat buffer (reduction_layout.h). A rank's
 // micro-batches are added like a binary counter, so that at most log2(micro_batches) + 1 such
 // buffers exist. During the last micro-batch's call each bucket is finished and submitted to the
 // communicator as soon as its last value is complete. If ranks share memory, the last micro-batch's
@@ -11,49 +11,17 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "core/base/buffer.h"
 #include "core/base/spans.h"
 #include "core/base/thread_pool.h"
-#include "core/ir/graph.h"
 #include "core/runtime/allocator.h"
 #include "core/runtime/communicator.h"
+#include "core/runtime/reduction_layout.h"
 
 namespace lockstep {
-
-struct Bucket {
-  DType dtype = DType::kF32;
-  std::int64_t offset = 0;  ///< bytes into the flat buffer
-  std::int64_t count = 0;   ///< elements, padding between values included
-  std::vector<std::int32_t> values;
-};
-
-struct BucketOptions {
-  std::int64_t bucket_bytes = 25 << 20;
-  std::int64_t first_bucket_bytes = 1 << 20;  ///< small, so that communication starts early
-  bool overlap = true;  ///< start a bucket during the last micro-batch's call, not after it
-};
-
-/// The offset and the bucket of each reduced value; equal on all ranks.
-struct ReductionLayout {
-  std::vector<std::int64_t> offsets;    ///< per value, bytes; multiples of 64
-  std::vector<std::int64_t> sizes;      ///< per value, bytes, without padding
-  std::vector<std::int32_t> bucket_of;  ///< per value
-  std::vector<Bucket> buckets;
-  std::int64_t bytes = 0;
-  Hash128 signature;  ///< of all buckets: dtype, offset, count, values
-};
-/// Values (f32, f64, i64 or i32) keep their order within their dtype; a bucket closes when it
-/// reaches its size.
-ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions& options);
-
-/// The number of flat buffers that a rank with this many (>= 1) micro-batches needs at once: one
-/// for the current micro-batch and one for each subtree that waits for its sibling.
-int reduction_buffers(std::int64_t micro_batches);
 
 /// One step's reduction. Used by the device's thread.
 class Reduction {

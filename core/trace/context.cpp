@@ -8,6 +8,7 @@
 #include "core/base/rng.h"
 #include "core/ir/group.h"
 #include "core/ir/infer.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/late_leaves.h"
 #include "core/trace/mode.h"
 

@@ -8,7 +8,6 @@
 #include <optional>
 #include <source_location>
 #include <span>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -16,14 +15,15 @@
 #include "core/base/api.h"
 #include "core/ir/graph.h"
 #include "core/ir/host_function.h"
-#include "core/trace/cut_trace.h"
 #include "core/trace/remat_region.h"
 #include "core/trace/tensor.h"
 
 namespace LOCKSTEP_API lockstep {
 
-struct Mode;
 class ReadObserver;
+enum class SyncReason : std::uint8_t;
+struct CutTrace;
+struct Mode;
 
 class TraceContext {
  public:

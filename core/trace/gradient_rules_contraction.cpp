@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/ir/infer.h"
+#include "core/trace/context.h"
 #include "core/trace/gradient_rule.h"
 #include "core/trace/gradients.h"
 

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/trace/context.h"
 #include "core/trace/gradient_rule.h"
 
 namespace lockstep {

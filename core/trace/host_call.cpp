@@ -2,6 +2,8 @@
 
 #include "core/base/error.h"
 #include "core/ir/type_list.h"
+#include "core/trace/context.h"
+#include "core/trace/cut_trace.h"
 
 namespace lockstep {
 

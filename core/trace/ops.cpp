@@ -3,6 +3,8 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/trace/context.h"
+#include "core/trace/cut_trace.h"
 
 namespace lockstep {
 namespace {

@@ -5,19 +5,17 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <vector>
 
 #include "core/base/api.h"
-#include "core/trace/context.h"
 #include "core/trace/tensor.h"
 
 namespace LOCKSTEP_API lockstep {
 
-using Where = std::source_location;
 using Ints = SmallVector<std::int64_t, 4>;
 
 Tensor operator+(const Operand& a, const Operand& b);

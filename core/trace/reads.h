@@ -1,9 +1,11 @@
 // Notifications of reads of values.
 #pragma once
 
+#include <cstdint>
 #include <source_location>
+#include <string_view>
 
-#include "core/trace/context.h"
+#include "core/trace/tensor.h"
 
 namespace lockstep {
 
@@ -23,13 +25,8 @@ class ReadObserver {
 /// While alive, reads are of one of the numbers of a step, and are reported under its name.
 class StepNumberRead {
  public:
-  StepNumberRead(const TraceContext& context, std::string_view name, std::int64_t step)
-      : observer_(context.read_observer()) {
-    if (observer_ != nullptr) observer_->name_reads(name, step);
-  }
-  ~StepNumberRead() {
-    if (observer_ != nullptr) observer_->name_reads({}, 0);
-  }
+  StepNumberRead(const TraceContext& context, std::string_view name, std::int64_t step);
+  ~StepNumberRead();
   StepNumberRead(const StepNumberRead&) = delete;
   StepNumberRead& operator=(const StepNumberRead&) = delete;
 
@@ -41,9 +38,8 @@ class StepNumberRead {
 /// such a place, that they delay nothing.
 class OwnReads {
  public:
-  explicit OwnReads(TraceContext& context)
-      : context_(context), observer_(context.set_read_observer(nullptr)) {}
-  ~OwnReads() { context_.set_read_observer(observer_); }
+  explicit OwnReads(TraceContext& context);
+  ~OwnReads();
   OwnReads(const OwnReads&) = delete;
   OwnReads& operator=(const OwnReads&) = delete;
 

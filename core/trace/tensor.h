@@ -19,6 +19,9 @@ namespace LOCKSTEP_API lockstep {
 
 class TraceContext;
 
+/// A default argument of this type is the line of the call.
+using Where = std::source_location;
+
 /// The shared state of all copies of one handle. Belongs to its TraceContext, which keeps the live
 /// ones in a list ordered by creation. Counted without atomics: a context is used by one thread,
 /// and recording an op copies its operands several times.

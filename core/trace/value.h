@@ -3,11 +3,11 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <utility>
 
 #include "core/base/api.h"
 #include "core/base/buffer.h"
-#include "core/ir/graph.h"
+#include "core/ir/type.h"
 
 namespace LOCKSTEP_API lockstep {
 

@@ -150,6 +150,20 @@ class CheckIncludes(SmallTrees, unittest.TestCase):
                 self.assertEqual(len(output.splitlines()), 1, output)
                 self.assertIn(cycle, output)
 
+    def test_chains_of_includes_are_short(self):
+        chain = [f"core/ir/h{number}.h" for number in range(14)]
+        files = {path: [header] for path, header in zip(chain, chain[1:])} | {chain[-1]: []}
+        source = {"core/ir/a.cpp": f'#include "core/base/shape.h"\n#include "{chain[1]}"\n'}
+        self.assertEqual(self.check(self.headers(files) | source), (0, ""))
+        source = {"core/ir/a.cpp": f'#include "core/base/shape.h"\n#include "{chain[0]}"\n'}
+        code, output = self.check(self.headers(files) | source)
+        self.assertEqual(code, 1, "the chain was not found")
+        self.assertEqual(len(output.splitlines()), 1, output)
+        self.assertIn("core/ir/a.cpp:2: a chain of 15 files, more than 14: core/ir/a.cpp -> core/ir/h0.h ->", output)
+
+    def test_headers_that_include_one_another_end_a_chain(self):
+        self.accepted_all({"core/ir/a.cpp": ["core/ir/a.h"], "core/ir/a.h": ["core/ir/b.h"], "core/ir/b.h": ["core/ir/a.h"]})
+
     def headers(self, files):
         """Texts of headers that include others."""
         return {path: "#pragma once\n" + "".join(f'#include "{header}"\n' for header in included)

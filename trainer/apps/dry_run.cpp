@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/single.h"
+#include "core/runtime/compiled_step.h"
 #include "core/runtime/plan_cost.h"
 #include "data/length_buckets.h"
 #include "trainer/apps/from_config.h"

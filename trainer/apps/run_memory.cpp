@@ -7,6 +7,7 @@
 
 #include "collectives/single.h"
 #include "core/base/error.h"
+#include "core/engine/compile.h"
 #include "data/length_buckets.h"
 #include "trainer/apps/from_config.h"
 #include "trainer/registry/registry.h"

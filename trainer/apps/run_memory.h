@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/engine/step_memory.h"
+#include "core/runtime/device.h"
 #include "trainer/config/batch_plan.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/task/batch_types.h"

@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/base/spans.h"
 #include "core/engine/compile.h"
+#include "core/kernels/kernel_cache.h"
 #include "core/runtime/executor.h"
 #include "trainer/calibrate/busy_cores.h"
 

@@ -8,6 +8,7 @@
 #include "core/base/metrics.h"
 #include "core/engine/compile.h"
 #include "core/kernels/base/libraries.h"
+#include "core/kernels/kernel_cache.h"
 #include "core/kernels/reference/reference.h"
 #include "core/runtime/executor.h"
 #include "trainer/machine/machine.h"

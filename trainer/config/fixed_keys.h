@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/config/schema.h"
+#include "trainer/config/condition.h"
+#include "trainer/settings/config.h"
+#include "trainer/settings/key.h"
 
 namespace lockstep {
 

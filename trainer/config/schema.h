@@ -12,18 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/config/condition.h"
 #include "trainer/registry/registry.h"
 #include "trainer/settings/config.h"
 #include "trainer/settings/key.h"
 
 namespace lockstep {
-
-/// "The key `key` has one of `values`", and `key` itself has an effect.
-struct Condition {
-  std::string key;  ///< its path; it is an enum or a choice
-  std::vector<std::string> values;
-  friend bool operator==(const Condition&, const Condition&) = default;
-};
 
 /// A section in which one key, the selector, chooses a row of the registry. The section has the
 /// keys of that row in addition to the fixed ones.

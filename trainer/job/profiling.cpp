@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "core/engine/engine.h"
+#include "core/runtime/device.h"
 #include "core/runtime/plan_cost.h"
 #include "trainer/statistics/profile_text.h"
 #include "trainer/telemetry/cuts_file.h"

@@ -7,13 +7,14 @@
 #include <string>
 
 #include "core/base/log.h"
-#include "core/engine/engine.h"
-#include "core/engine/ledger.h"
 #include "core/ir/machine_limits.h"
+#include "core/observe/ledger.h"
 #include "trainer/settings/config.h"
 #include "trainer/timeline/step_trace.h"
 
 namespace lockstep {
+
+class Engine;
 
 class Profiling {
  public:

@@ -8,6 +8,11 @@
 #include "collectives/single.h"
 #include "collectives/watched.h"
 #include "core/base/error.h"
+#include "core/engine/compile.h"
+#include "core/engine/engine.h"
+#include "core/observe/compilation.h"
+#include "core/runtime/device.h"
+#include "trainer/job/profiling.h"
 #include "trainer/machine/limits_file.h"
 #include "watch/side_hub.h"
 
@@ -82,7 +87,8 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
     if (!found.warning.empty()) log_->warn("{}", found.warning);
     return std::move(found.limits);
   };
-  profiling_.emplace(config.profile, *engine_, spans_, *communicator_, limits, *log_);
+  profiling_ =
+      std::make_unique<Profiling>(config.profile, *engine_, spans_, *communicator_, limits, *log_);
   if (config.profile.forbid_reads) engine_->forbid_reads();
   watch.set_limits(watch_limits(config));
   watch.set_log(log_.get(), is_master());

@@ -13,16 +13,20 @@
 #include "core/base/metrics.h"
 #include "core/base/settings.h"
 #include "core/base/spans.h"
-#include "core/engine/engine.h"
 #include "core/nn/module.h"
+#include "core/trace/context.h"
 #include "trainer/job/console_warnings.h"
 #include "trainer/job/instruction_set.h"
-#include "trainer/job/profiling.h"
 #include "trainer/settings/config.h"
 #include "trainer/telemetry/compilations_file.h"
 #include "watch/watch.h"
 
 namespace lockstep {
+
+class Device;
+class Engine;
+class Profiling;
+struct CompileOptions;
 
 class RankRuntime {
  public:
@@ -90,7 +94,7 @@ class RankRuntime {
   std::unique_ptr<Device> device_;
   TraceContext context_;
   std::string run_folder_;  ///< "" if there is none
-  std::optional<Profiling> profiling_;
+  std::unique_ptr<Profiling> profiling_;
   std::unique_ptr<Engine> engine_;
   CompilationsFile compilations_;
   std::map<const ParameterSet*, std::weak_ptr<const void>> trained_;

@@ -9,8 +9,8 @@
 
 #include "checkpoint/file_format.h"
 #include "core/base/activity.h"
-#include "core/engine/cuts.h"
 #include "core/explain/tally.h"
+#include "core/observe/cuts.h"
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/run/saved_texts.h"
 #include "trainer/run/shared_checkpoint.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/ledger_rows.h"
+#include "core/observe/ledger_rows.h"
 #include "trainer/statistics/rank_profile.h"
 
 namespace lockstep {

@@ -1,5 +1,5 @@
 // <run>/profile/rank-N.json: how the time of a rank's steps was spent, for each row of its ledger
-// (core/engine/ledger.h), with the limits of the machine. Every rank writes its own file.
+// (core/observe/ledger.h), with the limits of the machine. Every rank writes its own file.
 //   {"format": "lockstep profile", "version": 1, "rank": 0, "ranks": 2, "host": "a",
 //    "limits": "calibrated 2026-11-23T05:40:12Z", "steps": 198, "left_out": 1,
 //    "mean_step_ms": 5.7,
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/base/log.h"
-#include "core/engine/ledger.h"
+#include "core/observe/ledger.h"
 
 namespace lockstep {
 

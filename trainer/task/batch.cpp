@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/context.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/functions.h"
 
 namespace lockstep {

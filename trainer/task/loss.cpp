@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/context.h"
+#include "core/trace/cut_trace.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,7 @@
 #include "trainer/task/model.h"
 
 #include "core/base/error.h"
+#include "core/trace/functions.h"
 #include "core/trace/mode.h"
 #include "data/images/soft_labels.h"
 

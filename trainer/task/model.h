@@ -5,8 +5,7 @@
 
 #include "core/base/api.h"
 #include "core/nn/key_value_cache.h"
-#include "core/nn/layers.h"
-#include "core/nn/norm.h"
+#include "core/nn/module.h"
 #include "trainer/task/batch.h"
 #include "trainer/task/data_needs.h"
 #include "trainer/task/loss.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/log.h"
-#include "core/engine/compilation.h"
 #include "core/explain/tally.h"
+#include "core/observe/compilation.h"
 
 namespace lockstep {
 

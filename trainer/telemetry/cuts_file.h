@@ -1,4 +1,4 @@
-// <run>/cuts.json: why and where steps were cut and values read, see core/engine/cuts.h.
+// <run>/cuts.json: why and where steps were cut and values read, see core/observe/cuts.h.
 //   [{"reason": "value read", "line": "boxes.cpp:57", "what": "f32[8,4] boxes.cpp:41 (head)",
 //     "graph_break": true, "count": 30, "waited_ms": 93.1, "idle_ms": 41.7}, ...]
 #pragma once
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/log.h"
-#include "core/engine/cuts.h"
+#include "core/observe/cuts.h"
 
 namespace lockstep {
 

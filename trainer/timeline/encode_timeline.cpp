@@ -10,7 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/engine/bundle.h"
+#include "core/observe/bundle.h"
+#include "core/runtime/compiled_step.h"
 #include "core/runtime/plan_cost.h"
 #include "trainer/timeline/perfetto_trace.pb.h"
 #include "trainer/timeline/tracks.h"

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "core/base/spans.h"
-#include "core/engine/compile.h"
 
 namespace lockstep {
+
+struct CompiledStep;
 
 /// Training steps first, ..., last, numbered as in spans: the first step of a run is 0.
 struct StepWindow {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/spans.h"
-#include "core/engine/program_table.h"
+#include "core/observe/program_table.h"
 #include "trainer/timeline/recorded_spans.h"
 
 namespace lockstep {

@@ -6,6 +6,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/engine/engine.h"
 #include "trainer/timeline/encode_timeline.h"
 
 namespace lockstep {

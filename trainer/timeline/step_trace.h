@@ -5,12 +5,13 @@
 #include <string>
 
 #include "core/base/log.h"
-#include "core/engine/engine.h"
 #include "core/runtime/communicator.h"
 #include "trainer/timeline/node_clocks.h"
 #include "trainer/timeline/span_recorder.h"
 
 namespace lockstep {
+
+class Engine;
 
 class StepTrace {
  public:

@@ -13,6 +13,8 @@
 #include "checkpoint/commit.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/verify.h"
+#include "core/base/span_kinds.h"
+#include "core/base/spans.h"
 #include "core/engine/nonfinite.h"
 
 namespace lockstep {

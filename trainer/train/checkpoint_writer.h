@@ -28,6 +28,7 @@
 #include "core/base/activity.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/spans.h"
 #include "core/engine/engine.h"
 #include "trainer/train/training_state.h"
 

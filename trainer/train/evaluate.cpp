@@ -6,10 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/engine/engine.h"
+#include "core/runtime/communicator.h"
+#include "core/runtime/device.h"
 #include "core/trace/reads.h"
 #include "data/eval_loader.h"
 #include "data/length_buckets.h"
 #include "trainer/task/batch_types.h"
+#include "trainer/train/training_step.h"
 
 namespace lockstep {
 namespace {

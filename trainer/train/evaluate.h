@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "core/base/activity.h"
-#include "core/engine/engine.h"
 #include "data/samples/dataset.h"
 #include "data/samples/padding.h"
+#include "trainer/task/loss.h"
 #include "trainer/task/metrics.h"
-#include "trainer/train/training_step.h"
 
 namespace lockstep {
+
+class Communicator;
+class Engine;
 
 struct Evaluation {
   /// "loss", the metrics of the loss whose count is not zero, and those of evaluators.

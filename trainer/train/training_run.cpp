@@ -6,6 +6,7 @@
 
 #include "checkpoint/file_format.h"
 #include "core/base/error.h"
+#include "core/engine/nonfinite.h"
 #include "core/trace/reads.h"
 #include "data/length_buckets.h"
 #include "data/samples/digest.h"

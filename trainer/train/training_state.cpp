@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/runtime/device.h"
 #include "core/trace/reads.h"
 
 namespace lockstep {

@@ -6,8 +6,12 @@
 #include "checkpoint/header_block.h"
 #include "checkpoint/safetensors.h"
 #include "core/base/hash.h"
+#include "core/engine/compile.h"
 #include "core/engine/step_io.h"
+#include "core/engine/update_plans.h"
 #include "core/ir/text.h"
+#include "core/kernels/kernel_cache.h"
+#include "core/runtime/loaded_step.h"
 #include "tests/campaigns/fuzz/target.h"
 #include "tests/fixtures/tested_target.h"
 

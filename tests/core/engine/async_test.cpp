@@ -1,4 +1,5 @@
 // mark_step hands work over and returns.
+#include "core/trace/context.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {

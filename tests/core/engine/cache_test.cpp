@@ -1,7 +1,9 @@
 // When a step is compiled, and when a compiled one is found.
+#include "core/engine/compile.h"
 #include "core/engine/compile_cache.h"
 #include "core/ir/structure.h"
 #include "core/ir/text.h"
+#include "core/trace/context.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {

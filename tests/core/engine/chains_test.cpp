@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/engine/compile.h"
+#include "core/kernels/kernel_cache.h"
 #include "core/nn/layers.h"
 #include "core/runtime/executor.h"
 #include "core/runtime/plan_io.h"

@@ -3,8 +3,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/engine/compile.h"
 #include "core/engine/known_structures.h"
 #include "core/engine/step_io.h"
+#include "core/explain/tally.h"
+#include "core/observe/compilation.h"
 #include "core/trace/mode.h"
 #include "tests/core/engine/with_disk_cache.h"
 

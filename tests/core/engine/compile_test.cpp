@@ -6,8 +6,12 @@
 #include <cstring>
 #include <map>
 
+#include "core/engine/update_plans.h"
+#include "core/kernels/kernel_cache.h"
 #include "core/runtime/executor.h"
+#include "core/runtime/loaded_step.h"
 #include "core/runtime/plan_io.h"
+#include "core/trace/context.h"
 #include "core/trace/gradients.h"
 #include "tests/core/engine/rank.h"
 #include "tests/fixtures/tested_target.h"

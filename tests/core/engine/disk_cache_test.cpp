@@ -4,8 +4,12 @@
 #include <fstream>
 #include <random>
 
+#include "core/engine/compile.h"
 #include "core/engine/step_io.h"
+#include "core/engine/update_plans.h"
 #include "core/ir/text.h"
+#include "core/kernels/kernel_cache.h"
+#include "core/runtime/loaded_step.h"
 #include "tests/core/engine/with_disk_cache.h"
 #include "tests/fixtures/tested_target.h"
 

@@ -1,4 +1,5 @@
 // The state after a failed step.
+#include "core/trace/context.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {

@@ -7,6 +7,7 @@
 
 #include "core/ir/group.h"
 #include "core/passes/pipeline.h"
+#include "core/trace/context.h"
 #include "core/trace/gradients.h"
 #include "tests/core/trace/inputs.h"
 

@@ -5,9 +5,17 @@
 #include <cstddef>
 #include <filesystem>
 
+#include "core/base/metrics.h"
+#include "core/engine/compile.h"
+#include "core/engine/nonfinite.h"
 #include "core/engine/step_io.h"
+#include "core/engine/update_plans.h"
 #include "core/ir/text.h"
+#include "core/kernels/kernel_cache.h"
 #include "core/kernels/reference/reference.h"
+#include "core/runtime/device.h"
+#include "core/runtime/loaded_step.h"
+#include "core/trace/context.h"
 #include "tests/core/engine/with_disk_cache.h"
 #include "tests/fixtures/host_functions.h"
 #include "tests/ranks/on_ranks.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/base/log.h"
 #include "core/base/reduce_tree.h"
 #include "core/trace/gradients.h"
 #include "tests/core/engine/rank.h"

@@ -1,5 +1,6 @@
 #include "core/engine/nonfinite.h"
 
+#include "core/trace/context.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {

@@ -12,8 +12,16 @@
 #include <vector>
 
 #include "collectives/single.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/metrics.h"
+#include "core/base/spans.h"
+#include "core/engine/compile.h"
+#include "core/engine/device_value.h"
 #include "core/engine/engine.h"
+#include "core/runtime/device.h"
+#include "core/trace/context.h"
 #include "core/trace/functions.h"
 #include "tests/fixtures/error_of.h"
 #include "tests/fixtures/tested_target.h"

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 
+#include "core/runtime/device.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {

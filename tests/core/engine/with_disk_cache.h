@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "core/engine/compile.h"
 #include "tests/core/engine/rank.h"
 #include "tests/fixtures/temporary_folder.h"
 

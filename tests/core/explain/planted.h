@@ -13,6 +13,7 @@
 
 #include "core/explain/history.h"
 #include "core/trace/context.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/functions.h"
 
 namespace lockstep {

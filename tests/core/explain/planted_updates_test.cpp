@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/explain/tally.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/gradients.h"
 #include "core/trace/origin_scope.h"
 #include "tests/core/explain/planted.h"

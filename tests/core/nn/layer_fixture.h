@@ -11,6 +11,7 @@
 
 #include "core/kernels/reference/reference.h"
 #include "core/nn/module.h"
+#include "core/trace/cut_trace.h"
 
 namespace lockstep {
 

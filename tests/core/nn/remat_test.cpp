@@ -7,10 +7,15 @@
 #include <span>
 
 #include "collectives/single.h"
+#include "core/base/clock.h"
+#include "core/base/metrics.h"
+#include "core/base/spans.h"
 #include "core/engine/compile.h"
 #include "core/engine/engine.h"
+#include "core/kernels/kernel_cache.h"
 #include "core/nn/layers.h"
 #include "core/passes/pack_intervals.h"
+#include "core/runtime/device.h"
 #include "core/trace/gradients.h"
 #include "core/trace/mode.h"
 #include "tests/fixtures/tested_target.h"

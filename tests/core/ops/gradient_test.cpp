@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/reference/reference.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/gradient_rule.h"
 #include "core/trace/gradients.h"
 #include "tests/core/ops/op_cases.h"

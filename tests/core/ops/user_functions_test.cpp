@@ -1,6 +1,7 @@
 // Every elementwise op has a function in trace/ops.h.
 #include <gtest/gtest.h>
 
+#include "core/trace/context.h"
 #include "core/trace/ops.h"
 #include "tests/core/ops/op_cases.h"
 

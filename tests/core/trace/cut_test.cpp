@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "core/ir/verify.h"
+#include "core/trace/context.h"
+#include "core/trace/cut_trace.h"
 #include "tests/core/trace/inputs.h"
 
 namespace lockstep {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/trace/context.h"
 #include "tests/core/trace/inputs.h"
 
 namespace lockstep {

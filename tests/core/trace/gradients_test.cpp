@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/trace/context.h"
 #include "tests/core/trace/inputs.h"
 
 namespace lockstep {

@@ -1,6 +1,7 @@
 // How a call of a function on the host is recorded and differentiated.
 #include "core/trace/host_call.h"
 
+#include "core/trace/context.h"
 #include "core/trace/gradients.h"
 #include "tests/core/trace/inputs.h"
 #include "tests/fixtures/host_functions.h"

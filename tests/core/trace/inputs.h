@@ -11,6 +11,8 @@
 #include "core/base/error.h"
 #include "core/ir/text.h"
 #include "core/kernels/reference/reference.h"
+#include "core/trace/context.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/functions.h"
 #include "tests/fixtures/error_of.h"
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/trace/context.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"
 #include "tests/core/trace/inputs.h"

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "core/trace/context.h"
 #include "tests/core/trace/inputs.h"
 
 namespace lockstep {

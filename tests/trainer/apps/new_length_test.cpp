@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "core/engine/compile.h"
+#include "core/engine/update_plans.h"
+#include "core/kernels/kernel_cache.h"
+#include "core/runtime/loaded_step.h"
 #include "tests/fixtures/tested_target.h"
 #include "trainer/apps/dry_run.h"
 #include "trainer/config/load.h"

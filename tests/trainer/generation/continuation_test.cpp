@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "collectives/single.h"
-#include "core/engine/donation.h"
+#include "core/observe/donation.h"
+#include "core/runtime/compiled_step.h"
 #include "core/trace/mode.h"
 #include "trainer/apps/from_config.h"
 #include "trainer/job/rank_runtime.h"

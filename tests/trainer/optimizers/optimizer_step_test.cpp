@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/trace/context.h"
 #include "tests/trainer/optimizers/update_training.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"

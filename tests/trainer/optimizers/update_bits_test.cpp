@@ -9,6 +9,7 @@
 #include <regex>
 #include <set>
 
+#include "core/base/log.h"
 #include "core/base/rng.h"
 #include "tests/fixtures/file_contents.h"
 #include "tests/fixtures/temporary_folder.h"

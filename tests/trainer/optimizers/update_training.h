@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/log.h"
+#include "core/engine/compile.h"
 #include "tests/core/engine/rank.h"
 #include "trainer/optimizers/optimizer_step.h"
 

@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include "core/engine/program_table.h"
 #include "core/kernels/base/work_class.h"
+#include "core/observe/program_table.h"
+#include "core/runtime/compiled_step.h"
 #include "trainer/statistics/profile_text.h"
 
 namespace lockstep {

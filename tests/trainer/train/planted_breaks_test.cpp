@@ -4,7 +4,8 @@
 #include <optional>
 #include <set>
 
-#include "core/engine/cuts.h"
+#include "core/engine/engine.h"
+#include "core/observe/cuts.h"
 #include "core/trace/ops.h"
 #include "tests/trainer/train/user_program.h"
 #include "trainer/job/rank_runtime.h"

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/engine/engine.h"
+#include "core/observe/cuts.h"
 #include "tests/fixtures/error_of.h"
 #include "tests/trainer/train/user_program.h"
 #include "trainer/job/rank_runtime.h"

@@ -7,6 +7,7 @@
 
 #include <functional>
 
+#include "core/trace/context.h"
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"
 #include "core/trace/value.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/nn/norm.h"
 #include "core/trace/mode.h"
 #include "core/trace/remat.h"
 

@@ -3,6 +3,8 @@
 // names, layouts and initialization are those of Hugging Face's gpt2 checkpoints.
 #pragma once
 
+#include "core/nn/layers.h"
+#include "core/nn/norm.h"
 #include "trainer/models/gpt2/gpt2_config.h"
 #include "trainer/models/parts/text_model.h"
 #include "trainer/task/model.h"

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/nn/norm.h"
+#include "core/nn/transformer.h"
 #include "trainer/models/llama/llama_config.h"
 #include "trainer/models/parts/text_model.h"
 #include "trainer/task/model.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/nn/transformer.h"
+#include "core/nn/activation.h"
 #include "trainer/settings/key.h"
 
 namespace lockstep {

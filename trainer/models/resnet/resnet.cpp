@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/nn/layers.h"
+#include "core/trace/functions.h"
 #include "core/trace/mode.h"
 
 namespace lockstep {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/nn/layers.h"
+#include "core/nn/norm.h"
 #include "core/nn/pooling.h"
 #include "trainer/models/resnet/resnet_config.h"
 #include "trainer/task/model.h"

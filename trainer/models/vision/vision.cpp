@@ -1,6 +1,7 @@
 #include "trainer/models/vision/vision.h"
 
 #include "core/base/error.h"
+#include "core/trace/functions.h"
 #include "core/trace/mode.h"
 
 namespace lockstep {

@@ -2,6 +2,7 @@
 // learning applied to document recognition", 1998) with ReLU and max pooling.
 #pragma once
 
+#include "core/nn/layers.h"
 #include "trainer/models/vision/vision_config.h"
 #include "trainer/task/model.h"
 

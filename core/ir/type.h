@@ -1,0 +1,24 @@
+// The type of a value: what a tensor holds, without its contents.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/base/api.h"
+#include "core/base/dtype.h"
+#include "core/base/shape.h"
+
+namespace LOCKSTEP_API lockstep {
+
+/// dtype and shape; prints as "f32[8,64]".
+struct Type {
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::int64_t elements() const { return shape.elements(); }
+  std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(dtype); }
+  std::string to_string() const;
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+}  // namespace lockstep

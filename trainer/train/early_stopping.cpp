@@ -1,0 +1,87 @@
+#include "trainer/train/early_stopping.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+
+EarlyStopping::EarlyStopping(EarlyStoppingConfig config, TrainerState& progress)
+    : config_(std::move(config)), progress_(progress) {}
+
+bool EarlyStopping::less_is_better() const {
+  switch (config_.mode) {
+    case BetterMetric::kMin: return true;
+    case BetterMetric::kMax: return false;
+    case BetterMetric::kAuto:
+      return config_.metric.ends_with("loss") || config_.metric.ends_with("perplexity");
+  }
+  __builtin_unreachable();
+}
+
+std::string EarlyStopping::begin() {
+  const std::string mode = less_is_better() ? "min" : "max";
+  const std::string before = std::exchange(progress_.best_metric_name, config_.metric);
+  const std::string mode_before = std::exchange(progress_.best_metric_mode, mode);
+  const bool is_other = before != config_.metric || mode_before != mode;
+  if (!is_other || progress_.early_stopping.best_step < 0) return "";
+  const std::string news = fmt::format(
+      "early_stopping uses {} ({}) from now on: the best value so far, {:.6g} of step {}, is of {} "
+      "({}) and is discarded",
+      config_.metric, mode, progress_.best_metric, progress_.early_stopping.best_step,
+      before.empty() ? "an unknown metric" : before, mode_before.empty() ? "?" : mode_before);
+  progress_.best_metric = std::numeric_limits<double>::quiet_NaN();
+  progress_.early_stopping = {};
+  return news;
+}
+
+bool EarlyStopping::is_always_given() const {
+  return config_.metric == "eval/loss";
+}
+
+double EarlyStopping::value_in(const Evaluation& evaluation) const {
+  constexpr std::string_view kPrefix = "eval/";
+  const std::string name = config_.metric.substr(std::min(config_.metric.size(), kPrefix.size()));
+  const bool is_there = config_.metric.starts_with(kPrefix) && evaluation.names.contains(name);
+  if (!is_there) {
+    std::vector<std::string> names;
+    for (const std::string& one : evaluation.names)
+      names.push_back(fmt::format("{}{}", kPrefix, one));
+    raise(ErrorKind::kUsage,
+          "early_stopping.metric is '{}', but the evaluation has no such metric; it has {}",
+          config_.metric, fmt::join(names, ", "));
+  }
+  const auto found = evaluation.metrics.find(name);
+  return found == evaluation.metrics.end() ? std::numeric_limits<double>::quiet_NaN()
+                                           : found->second;
+}
+
+bool EarlyStopping::improves(double value) const {
+  const double best = progress_.best_metric;
+  if (std::isnan(value)) return false;
+  if (std::isnan(best)) return true;
+  return less_is_better() ? value < best - config_.min_delta : value > best + config_.min_delta;
+}
+
+EarlyStopping::Verdict EarlyStopping::add(std::int64_t step, const Evaluation& evaluation) {
+  const double value = value_in(evaluation);
+  if (improves(value)) {
+    progress_.best_metric = value;
+    progress_.early_stopping = {step, 0};
+    return Verdict::kBest;
+  }
+  ++progress_.early_stopping.bad_evaluations;
+  if (ends_ || config_.patience == 0 || bad_evaluations() < config_.patience)
+    return Verdict::kWorse;
+  ends_ = true;
+  return Verdict::kEnds;
+}
+
+}  // namespace lockstep

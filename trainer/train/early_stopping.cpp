@@ -10,24 +10,25 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 
-EarlyStopping::EarlyStopping(EarlyStoppingConfig config, TrainerState& progress)
-    : config_(std::move(config)), progress_(progress) {}
+EarlyStoppingConfig with_mode(EarlyStoppingConfig config, const Registry& registry) {
+  if (config.mode == BetterMetric::kAuto)
+    config.mode =
+        registry.larger_is_better(config.metric) ? BetterMetric::kMax : BetterMetric::kMin;
+  return config;
+}
 
-bool EarlyStopping::less_is_better() const {
-  switch (config_.mode) {
-    case BetterMetric::kMin: return true;
-    case BetterMetric::kMax: return false;
-    case BetterMetric::kAuto:
-      return config_.metric.ends_with("loss") || config_.metric.ends_with("perplexity");
-  }
-  __builtin_unreachable();
+EarlyStopping::EarlyStopping(EarlyStoppingConfig config, TrainerState& progress, SettingsOf of)
+    : config_(std::move(config)), progress_(progress), of_(of) {
+  LS_CHECK(config_.mode != BetterMetric::kAuto, "whether {} should fall or rise is not decided",
+           config_.metric);
 }
 
 std::string EarlyStopping::begin() {
-  const std::string mode = less_is_better() ? "min" : "max";
+  const std::string mode(name_of(config_.mode));
   const std::string before = std::exchange(progress_.best_metric_name, config_.metric);
   const std::string mode_before = std::exchange(progress_.best_metric_mode, mode);
   const bool is_other = before != config_.metric || mode_before != mode;
@@ -54,9 +55,8 @@ double EarlyStopping::value_in(const Evaluation& evaluation) const {
     std::vector<std::string> names;
     for (const std::string& one : evaluation.names)
       names.push_back(fmt::format("{}{}", kPrefix, one));
-    raise(ErrorKind::kUsage,
-          "early_stopping.metric is '{}', but the evaluation has no such metric; it has {}",
-          config_.metric, fmt::join(names, ", "));
+    raise(ErrorKind::kUsage, "{} is '{}', but the evaluation has no such metric; it has {}",
+          setting_name(of_, "early_stopping.metric"), config_.metric, fmt::join(names, ", "));
   }
   const auto found = evaluation.metrics.find(name);
   return found == evaluation.metrics.end() ? std::numeric_limits<double>::quiet_NaN()
@@ -67,7 +67,8 @@ bool EarlyStopping::improves(double value) const {
   const double best = progress_.best_metric;
   if (std::isnan(value)) return false;
   if (std::isnan(best)) return true;
-  return less_is_better() ? value < best - config_.min_delta : value > best + config_.min_delta;
+  return config_.mode == BetterMetric::kMin ? value < best - config_.min_delta
+                                            : value > best + config_.min_delta;
 }
 
 EarlyStopping::Verdict EarlyStopping::add(std::int64_t step, const Evaluation& evaluation) {

@@ -8,9 +8,15 @@
 
 #include "checkpoint/state.h"
 #include "trainer/settings/config.h"
+#include "trainer/settings/setting_name.h"
 #include "trainer/train/evaluate.h"
 
 namespace lockstep {
+
+class Registry;
+
+/// The config with the mode that `auto` stands for (Registry::larger_is_better).
+EarlyStoppingConfig with_mode(EarlyStoppingConfig config, const Registry& registry);
 
 class EarlyStopping {
  public:
@@ -20,8 +26,10 @@ class EarlyStopping {
     kEnds,   ///< the same, and the run's patience is exhausted; given once
   };
 
-  /// Updates best_metric, its name and mode, and early_stopping of `progress`, which outlives it.
-  EarlyStopping(EarlyStoppingConfig config, TrainerState& progress);
+  /// The mode of `config` is not kAuto. Updates best_metric, its name and mode, and early_stopping
+  /// of `progress`, which outlives it. `of`: for messages.
+  EarlyStopping(EarlyStoppingConfig config, TrainerState& progress,
+                SettingsOf of = SettingsOf::kConfig);
 
   /// Watches the config's metric and mode from now on. If the best value is of another metric or
   /// mode, forgets it and the count of evaluations since then, and returns a line about it for the
@@ -40,13 +48,13 @@ class EarlyStopping {
   std::int64_t bad_evaluations() const { return progress_.early_stopping.bad_evaluations; }
 
  private:
-  bool less_is_better() const;
   /// Whether the value is better than the best by more than min_delta. A first value always is, NaN
   /// never.
   bool improves(double value) const;
 
   EarlyStoppingConfig config_;
   TrainerState& progress_;
+  SettingsOf of_;
   bool ends_ = false;
 };
 

@@ -7,6 +7,7 @@
 
 #include "trainer/optimizers/optimizer_step.h"
 #include "trainer/settings/config.h"
+#include "trainer/settings/setting_name.h"
 #include "trainer/train/skip_limit.h"
 
 namespace lockstep {
@@ -22,7 +23,8 @@ struct NonFiniteVerdict {
 /// Every rank reads the same numbers, and so gets the same verdicts.
 class NonFinitePolicy {
  public:
-  explicit NonFinitePolicy(const TrainingConfig& config);
+  /// `of`: for messages.
+  explicit NonFinitePolicy(const TrainingConfig& config, SettingsOf of = SettingsOf::kConfig);
 
   /// UpdateOptions::stop_at_nonfinite.
   bool stops() const { return stops_; }
@@ -32,6 +34,7 @@ class NonFinitePolicy {
  private:
   bool stops_;
   std::int64_t max_skipped_steps_;
+  SettingsOf of_;
   SkipLimit limit_;
 };
 

@@ -16,13 +16,9 @@ double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::uint64_t seed_of(const Config& config) {
-  return static_cast<std::uint64_t>(config.run.seed);
-}
-
 RunSaves::Options saves_of(const RunSpec& spec, TrainingState& state,
                            const std::string& resumed_from) {
-  const CheckpointConfig& saving = spec.config.checkpoint;
+  const CheckpointConfig& saving = spec.options.checkpoint;
   RunSaves::Options out{
       .folder = spec.folder ? spec.folder->checkpoints : "",
       .retention = {.keep_last = static_cast<int>(saving.keep_last), .keep_best = saving.keep_best},
@@ -35,7 +31,7 @@ RunSaves::Options saves_of(const RunSpec& spec, TrainingState& state,
       read_again(CheckpointReader(path), tensors);
     };
   else
-    out.make_start = [&state, seed = seed_of(spec.config), values = spec.values](
+    out.make_start = [&state, seed = spec.options.seed, values = spec.values](
                          CheckpointState& tensors) { draw_again(state, seed, values, tensors); };
   return out;
 }
@@ -64,8 +60,8 @@ TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spe
       spec_(std::move(spec)),
       watch_(runtime.watch()),
       activity_(runtime.activity()),
-      nonfinite_(spec_.config.training),
-      early_stopping_(spec_.config.early_stopping, state.progress),
+      nonfinite_(spec_.options.training, spec_.settings_of),
+      early_stopping_(spec_.options.early_stopping, state.progress, spec_.settings_of),
       skipped_(runtime),
       saves_(saves_of(spec_, state, resumed_from), state, runtime),
       judge_(state.progress),
@@ -77,25 +73,18 @@ TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spe
   if (const std::string news = early_stopping_.begin(); !news.empty())
     runtime_.log().info("{}", news);
   runtime_.engine().set_step(steps_done());
-  if (const std::int64_t interval = spec_.config.distributed.check_interval; interval > 0)
+  if (const std::int64_t interval = runtime_.config().distributed.check_interval; interval > 0)
     runtime_.engine().start_state_check(interval);
 }
 
 TrainingRun::~TrainingRun() = default;
-
-void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
-  begin(
-      data,
-      plan_steps(data, seed(), spec_.config.training.deterministic, runtime_.communicator().size()),
-      total_steps);
-}
 
 void TrainingRun::begin(const DataLoader& data, StepPlan plan, std::int64_t total_steps) {
   LS_USER_CHECK(batches_ == nullptr,
                 "steps() was called while the steps of another call were still running");
   plan_ = std::move(plan);
   total_steps_ = total_steps;
-  schedule_.emplace(spec_.config.scheduler, state_.optimizer.learning_rate(), total_steps);
+  schedule_.emplace(spec_.options.scheduler, state_.optimizer.learning_rate(), total_steps);
   inputs_ = make_step_inputs(runtime_.engine(), first_micro_batch(),
                              plan_->batch.micro_batches_per_rank, seed());
   compare_with_saved_data(*data.dataset());
@@ -106,7 +95,7 @@ void TrainingRun::begin(const DataLoader& data, StepPlan plan, std::int64_t tota
       StepBatches::Options{
           .first_step = steps_done(),
           .end_step = total_steps,
-          .compare_interval = spec_.same_data ? 0 : spec_.config.distributed.check_interval});
+          .compare_interval = spec_.same_data ? 0 : runtime_.config().distributed.check_interval});
 }
 
 void TrainingRun::compare_with_saved_data(const Dataset& data) {
@@ -125,10 +114,10 @@ void TrainingRun::start_log(double tokens_per_step) {
                                         .resumed_step = resumed_ ? first_step_ : -1,
                                         .total_steps = total_steps_,
                                         .wall_time = unix_time(),
-                                        .console = spec_.console},
-                       spec_.config.logging, runtime_.clock(), runtime_.log());
+                                        .console = spec_.options.progress_lines},
+                       spec_.options.logging, runtime_.clock(), runtime_.log());
   step_log_.emplace(telemetry_ ? &*telemetry_ : nullptr, runtime_.metrics(), runtime_.clock(),
-                    runtime_.device().allocator(), spec_.config.logging.interval, tokens_per_step,
+                    runtime_.device().allocator(), spec_.options.logging.interval, tokens_per_step,
                     steps_done(), total_steps_);
 }
 
@@ -140,7 +129,7 @@ const Batch* TrainingRun::next() {
   current_.reset();
   // Saves the previous step only now, after its evaluation if there was one, so that a resume from
   // it has nothing left to do.
-  if (steps_done() > first_step_ && due(spec_.config.checkpoint.save_interval)) save_now();
+  if (steps_done() > first_step_ && due(spec_.options.checkpoint.save_interval)) save_now();
   if (steps_done() >= total_steps_ || stop_agreed_ || early_stopping_.ends()) {
     end_run();
     return nullptr;
@@ -164,7 +153,7 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
   const std::int64_t step = steps_done();
   lasting_loss_ = lasting ? loss : LossFunction();
   UpdateOptions update;
-  update.clip_norm = spec_.config.training.gradient_clip_norm;
+  update.clip_norm = spec_.options.training.gradient_clip_norm;
   update.step = step;
   update.learning_rate = schedule_->learning_rate(step);
   update.stop_requested = watch_.stop_requested();
@@ -191,7 +180,7 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
   watch_.on_stop(spec_.folder ? OnStop::kSave : OnStop::kLeave);
   ++state_.progress.step;
   loss_ = &loss;
-  const auto lag = static_cast<std::size_t>(spec_.config.device.queue_depth);
+  const auto lag = static_cast<std::size_t>(runtime_.config().device.queue_depth);
   if (in_flight_.size() > lag) finish_step();
   loss_ = nullptr;
   return outcome;
@@ -279,7 +268,7 @@ void TrainingRun::end_run() {
   finish_all();
   const bool keeps = spec_.folder.has_value();
   const bool saves =
-      keeps && (stop_agreed_ ? saves_.has_time() : spec_.config.checkpoint.save_interval >= 0);
+      keeps && (stop_agreed_ ? saves_.has_time() : spec_.options.checkpoint.save_interval >= 0);
   if (saves) save_now();
   runtime_.engine().compare_whole_state();  // no header follows
   release_save();
@@ -291,6 +280,11 @@ void TrainingRun::end_run() {
          : early_stopping_.ends() ? RunEnd::kEarlyStopping
                                   : RunEnd::kFinished;
   watch_.on_stop(OnStop::kEnd);
+}
+
+std::string_view TrainingRun::how_to_resume() const {
+  return spec_.settings_of == SettingsOf::kConfig ? "--resume"
+                                                  : "TrainerOptions::checkpoint.resume: auto";
 }
 
 void TrainingRun::end_early() {
@@ -327,7 +321,7 @@ void TrainingRun::save_now() {
     const std::int64_t per_epoch = steps_per_epoch();
     progress.epoch = steps_done() / per_epoch;
     progress.sample_position = steps_done() % per_epoch * plan_->batch.global_batch_size;
-    progress.schedule = {std::string(name_of(spec_.config.scheduler.name)),
+    progress.schedule = {std::string(name_of(spec_.options.scheduler.name)),
                          {{"learning_rate", schedule_->learning_rate(steps_done())}}};
   }
   saves_.save();

@@ -14,6 +14,7 @@
 #include "trainer/job/rank_runtime.h"
 #include "trainer/optimizers/schedule.h"
 #include "trainer/run/run_folder.h"
+#include "trainer/settings/setting_name.h"
 #include "trainer/telemetry/step_log.h"
 #include "trainer/train/data_loader.h"
 #include "trainer/train/early_stopping.h"
@@ -24,6 +25,7 @@
 #include "trainer/train/state_judge.h"
 #include "trainer/train/step_batches.h"
 #include "trainer/train/step_plan.h"
+#include "trainer/train/trainer_options.h"
 #include "trainer/train/training_step.h"
 
 namespace lockstep {
@@ -39,17 +41,14 @@ enum class RunEnd : std::uint8_t {
 
 /// The description of a run, besides its model and optimizer.
 struct RunSpec {
-  /// Sections run.seed, training, scheduler, early_stopping, checkpoint, distributed, device and
-  /// logging are used.
-  Config config;
-  std::optional<RunFolder> folder = {};  ///< nothing: the run leaves no files
+  TrainerOptions options;                        ///< early_stopping.mode is not kAuto
+  SettingsOf settings_of = SettingsOf::kConfig;  ///< for messages
+  std::optional<RunFolder> folder = {};  ///< of options.run; nothing: the run leaves no files
   std::string config_text = {};          ///< saved in checkpoints and <run>/config.yaml
   std::string tokenizer = {};            ///< serialized, saved in checkpoints
-  std::string samples = {};        ///< their description (saved_texts.h), saved in checkpoints
-  bool console = true;             ///< progress lines
-  bool same_data = false;          ///< the ranks' data was compared in full
-  std::string how_to_resume = {};  ///< "--resume"
-  GivenValues values = {};         ///< initial values of a new run in place of drawn ones
+  std::string samples = {};  ///< their description (saved_texts.h), saved in checkpoints
+  bool same_data = false;    ///< the ranks' data was compared in full
+  GivenValues values = {};   ///< initial values of a new run in place of drawn ones
 };
 
 /// The numbers of a queued step, which are available later. Shared by the run and the user's
@@ -75,10 +74,7 @@ class TrainingRun {
   TrainingRun& operator=(const TrainingRun&) = delete;
   ~TrainingRun();
 
-  /// Feeds batches of `data` from now on, from the current step to `total_steps`. Error kUsage for
-  /// a batch that does not divide over the ranks.
-  void begin(const DataLoader& data, std::int64_t total_steps);
-  /// The same with a plan that was made before.
+  /// Feeds batches of `data` from now on, from the current step to `total_steps`.
   void begin(const DataLoader& data, StepPlan plan, std::int64_t total_steps);
   /// Ends the previous step (saves if a save is due) and waits for the next batch. Null at the end,
   /// when everything is saved: see end().
@@ -111,6 +107,8 @@ class TrainingRun {
 
   RunEnd end() const { return end_; }
   const RunSpec& spec() const { return spec_; }
+  /// "--resume": how to continue the run, for messages.
+  std::string_view how_to_resume() const;
   std::int64_t steps_done() const { return state_.progress.step; }
   std::int64_t steps_per_epoch() const { return plan_ ? plan_->sampler.steps_per_epoch() : 1; }
   /// Whether the current step was evaluated, perhaps before a resume.
@@ -124,7 +122,7 @@ class TrainingRun {
     std::shared_ptr<StepOutcome> outcome;
   };
 
-  std::uint64_t seed() const { return static_cast<std::uint64_t>(spec_.config.run.seed); }
+  std::uint64_t seed() const { return spec_.options.seed; }
   void end_run();
   void finish_step();
   void tell_warnings();

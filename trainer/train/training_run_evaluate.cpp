@@ -33,9 +33,9 @@ std::optional<Evaluation> TrainingRun::evaluate(
 
 // The trained state is valid, and all ranks stop here.
 void TrainingRun::stop_at_bad_evaluation(const std::string& failure) {
-  if (spec_.folder && spec_.config.checkpoint.save_interval >= 0) {
+  if (spec_.folder && spec_.options.checkpoint.save_interval >= 0) {
     save();
-    runtime_.log().info("saved step {}; continue with {}", steps_done(), spec_.how_to_resume);
+    runtime_.log().info("saved step {}; continue with {}", steps_done(), how_to_resume());
   }
   raise(ErrorKind::kData, "in the evaluation at step {}: {}", steps_done(), failure);
 }
@@ -84,7 +84,7 @@ void TrainingRun::judge(const Evaluation& result) {
   if (const auto loss = result.metrics.find("loss"); loss != result.metrics.end())
     judge_.add_evaluation(steps_done(), loss->second, verdict == Verdict::kBest);
   // The best parameters exist only now, and keep_best requires them on disk.
-  if (verdict == Verdict::kBest && spec_.config.checkpoint.keep_best) save_now();
+  if (verdict == Verdict::kBest && spec_.options.checkpoint.keep_best) save_now();
   if (verdict == Verdict::kEnds)
     runtime_.log().info("early stopping at step {}: {} evaluations without improvement",
                         steps_done(), early_stopping_.bad_evaluations());

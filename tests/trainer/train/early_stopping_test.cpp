@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/fixtures/error_of.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
@@ -15,8 +16,21 @@ Evaluation with_loss(double loss) {
   return {.metrics = {{"loss", loss}}, .names = {"loss"}};
 }
 
+constexpr BetterMetric kMin = BetterMetric::kMin;
+
 std::string begin(const EarlyStoppingConfig& config, TrainerState& progress) {
-  return EarlyStopping(config, progress).begin();
+  return EarlyStopping(with_mode(config, built_in()), progress).begin();
+}
+
+TEST(EarlyStopping, TakesFromTheRowOfAMetricWhetherLessIsBetter) {
+  const auto mode = [](const std::string& metric) {
+    return with_mode({.metric = metric}, built_in()).mode;
+  };
+  EXPECT_EQ(mode("eval/loss"), kMin);
+  EXPECT_EQ(mode("eval/mlm_loss"), kMin);
+  EXPECT_EQ(mode("eval/perplexity"), kMin);
+  EXPECT_EQ(mode("eval/accuracy"), BetterMetric::kMax);
+  EXPECT_EQ(with_mode({.metric = "eval/accuracy", .mode = kMin}, built_in()).mode, kMin);
 }
 
 TEST(EarlyStopping, ForgetsTheBestValueOfAnotherMetric) {
@@ -50,7 +64,7 @@ TEST(EarlyStopping, TakesNaNForAMetricThatCountedNothingAndRefusesOneThatIsNotTh
   TrainerState progress;
   const Evaluation evaluation{.metrics = {{"loss", 2}}, .names = {"loss", "mlm/accuracy"}};
   const auto value_of = [&](const std::string& metric) {
-    return EarlyStopping({.metric = metric}, progress).value_in(evaluation);
+    return EarlyStopping({.metric = metric, .mode = kMin}, progress).value_in(evaluation);
   };
   EXPECT_EQ(value_of("eval/loss"), 2);
   EXPECT_TRUE(std::isnan(value_of("eval/mlm/accuracy")));
@@ -62,7 +76,7 @@ TEST(EarlyStopping, TakesNaNForAMetricThatCountedNothingAndRefusesOneThatIsNotTh
 
 TEST(EarlyStopping, CountsEvaluationsWithoutImprovementAndEndsOnce) {
   TrainerState progress;
-  EarlyStopping stopping({.patience = 2}, progress);
+  EarlyStopping stopping({.patience = 2, .mode = kMin}, progress);
   EXPECT_EQ(stopping.add(10, with_loss(3)), Verdict::kBest) << "the first one";
   EXPECT_EQ(stopping.add(20, with_loss(3)), Verdict::kWorse) << "no better";
   EXPECT_EQ(stopping.add(30, with_loss(2)), Verdict::kBest);
@@ -80,12 +94,13 @@ TEST(EarlyStopping, GoesOnWithTheCountOfAResumedRun) {
   TrainerState progress;
   progress.best_metric = 1;
   progress.early_stopping = {.best_step = 40, .bad_evaluations = 2};
-  EXPECT_EQ(EarlyStopping({.patience = 3}, progress).add(50, with_loss(2)), Verdict::kEnds);
+  EXPECT_EQ(EarlyStopping({.patience = 3, .mode = kMin}, progress).add(50, with_loss(2)),
+            Verdict::kEnds);
 }
 
 TEST(EarlyStopping, WithoutPatienceNeverEnds) {
   TrainerState progress;
-  EarlyStopping stopping({.patience = 0}, progress);
+  EarlyStopping stopping({.patience = 0, .mode = kMin}, progress);
   stopping.add(0, with_loss(1));
   for (int i = 1; i < 100; ++i) EXPECT_EQ(stopping.add(i, with_loss(2)), Verdict::kWorse);
   EXPECT_FALSE(stopping.ends());
@@ -93,7 +108,7 @@ TEST(EarlyStopping, WithoutPatienceNeverEnds) {
 
 TEST(EarlyStopping, AsksForAnImprovementOfMoreThanMinDelta) {
   TrainerState progress;
-  EarlyStopping least({.mode = BetterMetric::kMin, .min_delta = 0.5}, progress);
+  EarlyStopping least({.mode = kMin, .min_delta = 0.5}, progress);
   EXPECT_EQ(least.add(1, with_loss(2)), Verdict::kBest);
   EXPECT_EQ(least.add(2, with_loss(1.5)), Verdict::kWorse);
   EXPECT_EQ(least.add(3, with_loss(1.25)), Verdict::kBest);

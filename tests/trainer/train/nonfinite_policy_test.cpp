@@ -59,6 +59,13 @@ TEST(NonFinitePolicy, AStepBetweenResetsTheCount) {
   EXPECT_EQ(policy.add(kBad).end, "");
 }
 
+TEST(NonFinitePolicy, OfAProgramSpeaksOfItsOptions) {
+  NonFinitePolicy policy({.on_nonfinite = OnNonfinite::kStop}, SettingsOf::kProgram);
+  EXPECT_THAT(policy.add(kBad).end,
+              HasSubstr("(TrainerOptions::training.on_nonfinite: stop); lower the optimizer's "
+                        "learning_rate, set TrainerOptions::training.gradient_clip_norm"));
+}
+
 TEST(NonFinitePolicy, AnUpdateThatBreaksAParameterEndsTheRunEitherWay) {
   for (const OnNonfinite choice : {OnNonfinite::kStop, OnNonfinite::kSkip}) {
     NonFinitePolicy policy({.on_nonfinite = choice, .max_skipped_steps = 0});

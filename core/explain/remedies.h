@@ -67,7 +67,7 @@ inline constexpr std::string_view kUpdateRemedy =
     "every Trainer the same of them (TrainerOptions)";
 /// For the same step in another precision.
 inline constexpr std::string_view kPrecisionRemedy =
-    "compute in one precision in every step: TrainerOptions::bf16 (training.precision), and the "
+    "compute in one precision in every step: training.precision (of TrainerOptions, too), and the "
     "compute dtype of a ModeScope, the same in every Trainer of a model; where two are wanted, "
     "each is a program of its own, once";
 /// For parts of a training step that are recorded as in an evaluation, or no longer.

@@ -274,7 +274,7 @@ void train(Session& session) {
   const Choice choice(session.arguments());
   Detector net;
   Trainer trainer(session, net, AdamW{.learning_rate = 1e-3},
-                  {.run = choice.run, .save_interval = -1});
+                  {.run = choice.run, .checkpoint = {.save_interval = -1}});
   const DataLoader data(
       session, rectangles(),
       {.global_batch_size = kBatch, .micro_batch_size = kBatch / session.ranks()});

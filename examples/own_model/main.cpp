@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   return run(argc, argv, [](Session& session) {
     Net net;
     Trainer trainer(session, net, AdamW{.learning_rate = 1e-2},
-                    {.run = "runs/net", .save_interval = 50, .resume = Resume::kAuto});
+                    {.run = "runs/net", .checkpoint = {.resume = "auto", .save_interval = 50}});
     DataLoader data(session, points(), {.global_batch_size = 256, .micro_batch_size = 64});
     for (const Batch& batch : trainer.steps(data, 500)) {
       const StepResult step = trainer.step(batch, net);

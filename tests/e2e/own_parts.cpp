@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   return run(argc, argv, [](Session& session) {
     Net net(given(session, "version", 1));
     Trainer trainer(session, net, AdamW{.learning_rate = 1e-2},
-                    {.run = "run", .save_interval = 20, .resume = Resume::kAuto});
+                    {.run = "run", .checkpoint = {.resume = "auto", .save_interval = 20}});
     const DataLoader data(session, bands(given(session, "bad_sample", -1)),
                           {.global_batch_size = 32, .micro_batch_size = 8, .shuffle = false});
     const std::int64_t throw_at = given(session, "throw_at", 0);

@@ -92,17 +92,18 @@ CompiledConfig compile_config(const Config& config, const Registry& registry, Ma
   Settings settings;
   settings.max_isa = max;
   RankRuntime runtime(config, settings, make_single_communicator(), watch);
-  const auto step = compile_training(config, runtime.engine(), state, std::cref(*model),
-                                     longest_batch(config, data, config.training.micro_batch_size));
+  const auto step =
+      compile_training(config, runtime.engine(), state, std::cref(*model),
+                       longest_batch(config, data, training_sampler(config, data.train)));
   return {step, state.module.parameters().elements(),
           static_cast<std::int64_t>(state.optimizer.slots().size())};
 }
 
 DryRun describe_dry_run(const Config& config, RankRuntime& runtime, TrainingState& state,
-                        const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
+                        const LossFunction& loss, const DataSource& data, const StepPlan& plan,
                         const MachineLimits& limits) {
-  const ChosenPadding chosen =
-      step_padding(padding_of(config.data), *data.train, training_sampler(config, data.train));
+  const BatchPlan& batch = plan.batch;
+  const ChosenPadding chosen = step_padding(padding_of(config.data), *data.train, plan.sampler);
   const BatchTypes fields = train_batch_types(*data.train, chosen.padding, batch.micro_batch_size);
   const auto step = compile_training(config, runtime.engine(), state, loss, fields);
   const RunMemory need = run_memory(config, runtime.device().options(), runtime.engine(), state,

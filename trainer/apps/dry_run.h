@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/ir/machine_limits.h"
-#include "trainer/config/batch_plan.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/task/data_source.h"
+#include "trainer/train/step_plan.h"
 #include "trainer/train/training_step.h"
 
 namespace lockstep {
@@ -36,7 +36,7 @@ struct DryRun {
 /// tensors. States whether that fits device.memory_gb and the memory that is available for all
 /// ranks. `state` is made but not initialized.
 DryRun describe_dry_run(const Config& config, RankRuntime& runtime, TrainingState& state,
-                        const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
+                        const LossFunction& loss, const DataSource& data, const StepPlan& plan,
                         const MachineLimits& limits);
 
 }  // namespace lockstep

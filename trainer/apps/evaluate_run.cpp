@@ -74,7 +74,7 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   const RestoredModel restored(config, registry, data.vocab_size, runtime, saved);
   EvaluateOptions options;
   options.batch_size =
-      config.eval.batch_size > 0 ? config.eval.batch_size : config.training.micro_batch_size;
+      config.eval.batch_size > 0 ? config.eval.batch_size : config.batch.micro_batch_size;
   options.max_batches = config.eval.max_batches;
   options.workers = static_cast<int>(config.data.loader_workers);
   options.prefetch = config.data.loader_prefetch_size;

@@ -97,8 +97,9 @@ HubValues image_values(const ExportSource& source, const Registry& registry) {
 
 /// How the run's evaluation makes images fit; of data without files, as ImageSettings begins.
 ImageSettings image_settings(const ExportSource& source, const Registry& registry) {
-  const DatasetRow& data = registry.at(source.config.data);
-  return data.images == nullptr ? ImageSettings{} : *data.images(source.config.data.keys);
+  const DataConfig& data = source.config.data;
+  const auto* images = registry.at(data).part<ImageSettings>(data.keys);
+  return images == nullptr ? ImageSettings{} : *images;
 }
 
 /// timm makes the shorter side side / "crop_pct", rounded down, and cuts out the centre, which is

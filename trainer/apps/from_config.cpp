@@ -22,7 +22,7 @@ Padding padding_of(const DataConfig& data) {
 
 StepSampler training_sampler(const Config& config, const DatasetPtr& train) {
   return make_step_sampler(train, static_cast<std::uint64_t>(config.run.seed),
-                           config.training.global_batch_size, config.data.shuffle,
+                           config.batch.global_batch_size, config.data.shuffle,
                            config.data.group_by_length);
 }
 

@@ -26,7 +26,7 @@ constexpr std::int64_t kMaxBatchSize = 16;
 /// The images, resized and normalized as in the run's evaluation.
 DatasetPtr open_images(const Config& config, const Registry& registry, const ImageFacts& facts,
                        const std::vector<std::string>& paths) {
-  const ImageSettings& settings = *registry.at(config.data).images(config.data.keys);
+  const ImageSettings& settings = *registry.at(config.data).part<ImageSettings>(config.data.keys);
   const auto& [channels, height, width] = facts.shape;
   return std::make_shared<ImageDataset>(
       std::make_shared<ImageFiles>(paths, settings.limits()),
@@ -82,12 +82,13 @@ ImageFacts image_facts(const SavedFacts& saved, const Registry& registry, const 
   const Config& config = saved.config;
   const DataNeeds needs = registry.needs(config.model);
   const DatasetRow& data = registry.at(config.data);
-  LS_USER_CHECK(needs.inputs == "images" && data.images != nullptr,
+  const auto* settings = data.part<ImageSettings>(config.data.keys);
+  LS_USER_CHECK(needs.inputs == "images" && settings != nullptr,
                 "{} was trained on {} data, model '{}': it cannot predict classes of images", run,
                 data.name, config.model.name);
   if (saved.images) return *saved.images;
   const auto& [channels, height, width] = needs.image;
-  const auto size = data.images(config.data.keys)->size().value_or(std::array{height, width});
+  const auto size = settings->size().value_or(std::array{height, width});
   LS_USER_CHECK(size[0] > 1,
                 "{} does not hold the size of its images, because an earlier version of lockstep "
                 "saved it; resume the run for one step to save it",

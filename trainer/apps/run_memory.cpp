@@ -85,16 +85,16 @@ class Planner {
 /// Nothing for a model whose steps cannot be recorded: the first step reports the error.
 std::optional<RunMemory> foresee(const Config& config, const Registry& registry,
                                  RankRuntime& runtime, const DataSource& data,
-                                 const BatchPlan& batch) {
+                                 const StepPlan& plan) {
   const ForeignCall call(runtime.activity(), "planning the run's memory");
   Planner planner(runtime);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
   TrainingState state = make_training_state(config, registry, *model);
-  const BatchTypes fields = longest_batch(config, data, batch.micro_batch_size);
+  const BatchTypes fields = longest_batch(config, data, plan.sampler);
   try {
     const auto step = compile_training(config, planner.engine(), state, std::cref(*model), fields);
     return run_memory(config, runtime.device().options(), planner.engine(), state,
-                      std::cref(*model), data, batch, fields, *step);
+                      std::cref(*model), data, plan.batch, fields, *step);
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -144,20 +144,17 @@ RunMemory run_memory(const Config& config, const DeviceOptions& device, Engine& 
   return out;
 }
 
-BatchTypes longest_batch(const Config& config, const DataSource& data,
-                         std::int64_t micro_batch_size) {
-  const Padding padding =
-      step_padding(padding_of(config.data), *data.train, training_sampler(config, data.train))
-          .padding;
-  return train_batch_types(*data.train, padding, micro_batch_size);
+BatchTypes longest_batch(const Config& config, const DataSource& data, const StepSampler& sampler) {
+  const Padding padding = step_padding(padding_of(config.data), *data.train, sampler).padding;
+  return train_batch_types(*data.train, padding, config.batch.micro_batch_size);
 }
 
 void check_run_memory(const Config& config, const Registry& registry, RankRuntime& runtime,
-                      const DataSource& data, const BatchPlan& batch) {
+                      const DataSource& data, const StepPlan& plan) {
   const bool varies = lengths_vary(config, data);
   if (!varies && !evaluates(config, data)) return;  // the first step takes as much as any other
   const auto limit = static_cast<std::int64_t>(runtime.device().options().memory_bytes);
-  const std::optional<RunMemory> need = foresee(config, registry, runtime, data, batch);
+  const std::optional<RunMemory> need = foresee(config, registry, runtime, data, plan);
   if (!need || need->total() <= limit) return;
   const bool trains = need->training() <= limit;
   if (!trains && !varies) return;

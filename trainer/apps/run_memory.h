@@ -10,6 +10,7 @@
 #include "trainer/job/rank_runtime.h"
 #include "trainer/task/batch_types.h"
 #include "trainer/task/data_source.h"
+#include "trainer/train/step_plan.h"
 #include "trainer/train/training_step.h"
 
 namespace lockstep {
@@ -44,13 +45,12 @@ RunMemory run_memory(const Config& config, const DeviceOptions& device, Engine& 
                      const BatchPlan& batch, const BatchTypes& fields, const CompiledStep& step);
 
 /// The fields of training batches, padded to the maximum length in the run.
-BatchTypes longest_batch(const Config& config, const DataSource& data,
-                         std::int64_t micro_batch_size);
+BatchTypes longest_batch(const Config& config, const DataSource& data, const StepSampler& sampler);
 
 /// Error kOutOfMemory for a run that would run out of device memory later: in an evaluation, or at
 /// the first long samples. If the first step already needs too much, that step throws the error,
 /// since it can list the live tensors. Uses its own model, so that `runtime` does not change.
 void check_run_memory(const Config& config, const Registry& registry, RankRuntime& runtime,
-                      const DataSource& data, const BatchPlan& batch);
+                      const DataSource& data, const StepPlan& plan);
 
 }  // namespace lockstep

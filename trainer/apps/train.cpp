@@ -18,6 +18,7 @@
 #include "trainer/registry/open_data.h"
 #include "trainer/registry/registry.h"
 #include "trainer/run/saved_texts.h"
+#include "trainer/train/option_keys.h"
 #include "trainer/train/trainer_parts.h"
 
 namespace lockstep {
@@ -25,10 +26,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::int64_t count_steps(const TrainingConfig& training, const StepSampler& sampler) {
-  std::int64_t total = training.max_steps;
-  if (training.max_epochs >= 0) {
-    const std::int64_t steps = training.max_epochs * sampler.steps_per_epoch();
+std::int64_t count_steps(const LengthConfig& length, const StepSampler& sampler) {
+  std::int64_t total = length.max_steps;
+  if (length.max_epochs >= 0) {
+    const std::int64_t steps = length.max_epochs * sampler.steps_per_epoch();
     total = total < 0 ? steps : std::min(total, steps);
   }
   LS_USER_CHECK(total >= 0, "neither training.max_steps nor training.max_epochs limits the run");
@@ -36,10 +37,10 @@ std::int64_t count_steps(const TrainingConfig& training, const StepSampler& samp
 }
 
 /// "training.max_steps: 50": the limit that ends a run of `total` steps.
-std::string limit_of(const TrainingConfig& training, std::int64_t total) {
-  return training.max_steps == total ? fmt::format("training.max_steps: {}", total)
-                                     : fmt::format("training.max_epochs: {}, of {} steps in all",
-                                                   training.max_epochs, total);
+std::string limit_of(const LengthConfig& length, std::int64_t total) {
+  return length.max_steps == total
+             ? fmt::format("training.max_steps: {}", total)
+             : fmt::format("training.max_epochs: {}, of {} steps in all", length.max_epochs, total);
 }
 
 /// Whether a checkpoint is in the run's folder on the master. Collective.
@@ -56,7 +57,7 @@ void check_steps_left(const SharedCheckpoint& saved, const RunFolder& folder, co
                       std::int64_t total, Communicator& communicator, Log& log) {
   const std::int64_t step = saved.trainer().step;
   if (step < total) return;
-  const std::string limit = limit_of(config.training, total);
+  const std::string limit = limit_of(config.length, total);
   if (!is_of_run(saved.path(), folder, communicator))
     raise(ErrorKind::kUsage,
           "nothing to train: {} is of step {}, and the run ends at step {} ({}). Steps count from "
@@ -94,13 +95,12 @@ void log_run(const Config& config, RankRuntime& runtime, const BatchPlan& batch)
   if (!fallback.empty()) log.info("{}", fallback);
   log.info("{}", batch.to_string());
   const Topology& topology = runtime.communicator().topology();
-  if (topology.size() > 1)
-    log.info("{}", describe_placement(topology, config.training.deterministic));
+  if (topology.size() > 1) log.info("{}", describe_placement(topology, config.batch.deterministic));
 }
 
 DataLoaderOptions loader_options(const Config& config, std::int64_t tokens_per_sample) {
-  return {.global_batch_size = config.training.global_batch_size,
-          .micro_batch_size = config.training.micro_batch_size,
+  return {.global_batch_size = config.batch.global_batch_size,
+          .micro_batch_size = config.batch.micro_batch_size,
           .shuffle = config.data.shuffle,
           .workers = config.data.loader_workers,
           .prefetch = config.data.loader_prefetch_size,
@@ -113,7 +113,7 @@ DataLoaderOptions loader_options(const Config& config, std::int64_t tokens_per_s
 }
 
 /// Trains to step `total`, with evaluations in between and at the end.
-void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
+void train_steps(Trainer& trainer, const Model& model, const DataLoader& train, StepPlan plan,
                  const DataLoader* validation, const EvalConfig& config,
                  const Evaluators& evaluators, std::int64_t total) {
   const LossFunction loss = std::cref(model);
@@ -125,7 +125,7 @@ void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
   const auto evaluate = [&] {
     trainer.try_evaluate(*validation, loss, evaluators, "eval", std::source_location::current());
   };
-  Trainer::Steps steps = trainer.steps(train, total);
+  Trainer::Steps steps(trainer, train, std::move(plan), total);
   // The signal that ended the previous run may have interrupted its evaluation.
   if (is_due() && !trainer.parts().run.evaluated()) evaluate();
   for (const Batch& batch : steps) {
@@ -203,11 +203,11 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   if (!options.dry_run)
     saved = choose_checkpoint(resume, folder, runtime.communicator(), activity, log);
   settle_model_keys(loaded, saved, registry, config);
-  RunSpec spec{.config = config,
+  RunSpec spec{.options = options_of(config),
                .folder = folder,
-               .config_text = config_yaml(config, registry),
-               .how_to_resume = "--resume"};
-  spec.config.checkpoint.resume = resume;
+               .config_text = config_yaml(config, registry)};
+  spec.options.early_stopping = with_mode(config.early_stopping, registry);
+  spec.options.checkpoint.resume = resume;
   // An error in it is one of the checkpoint; open_data() would report it as one of the data.
   if (saved) (void)saved_tokenizer(saved->trainer().tokenizer, saved->path());
   activity.begin(Phase::kAgree);
@@ -233,8 +233,8 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   const DataLoader train(data.train, loading);
   std::optional<DataLoader> validation;
   if (data.validation != nullptr) validation.emplace(data.validation, loading);
-  const StepSampler sampler = training_sampler(config, data.train);
-  const std::int64_t total_steps = count_steps(config.training, sampler);
+  StepPlan plan{batch, training_sampler(config, data.train)};
+  const std::int64_t total_steps = count_steps(config.length, plan.sampler);
   for (const std::string& warning : config_warnings(loaded, registry, total_steps))
     log.warn("{}", warning);
   if (saved) check_steps_left(*saved, folder, config, total_steps, runtime.communicator(), log);
@@ -249,24 +249,23 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     const FoundLimits found = find_limits(settings, runtime.instruction_set().target);
     if (!found.warning.empty()) log.warn("{}", found.warning);
     const DryRun dry =
-        describe_dry_run(config, runtime, state, std::cref(*model), data, batch, found.limits);
+        describe_dry_run(config, runtime, state, std::cref(*model), data, plan, found.limits);
     if (session.is_master()) fmt::print("{}", dry.text);
     runtime.finish();
     return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
   }
 
   if (total_steps > (saved ? saved->trainer().step : 0))
-    check_run_memory(config, registry, runtime, data, batch);
+    check_run_memory(config, registry, runtime, data, plan);
   const std::vector<std::string> changes =
       saved ? config_changes(*saved, config, registry, log) : std::vector<std::string>();
-  auto parts =
-      std::make_unique<Trainer::Parts>(session, *model, registry.make_optimizer(config.optimizer),
-                                       OptimizerGroups{}, spec, std::move(saved));
+  auto parts = std::make_unique<Trainer::Parts>(
+      session, *model, registry.make_optimizer(config.optimizer), spec, std::move(saved));
   TrainingRun& run = parts->run;
   Trainer trainer(std::move(parts));
   log_run(config, runtime, batch);
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
-           data.train->size(), sampler.steps_per_epoch());
+           data.train->size(), plan.sampler.steps_per_epoch());
   log.info("model: {} parameters", model->parameters().elements());
   for (const std::string& line : pretrained ? pretrained->describe() : std::vector<std::string>())
     log.info("{}", line);
@@ -279,8 +278,8 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   if (validation && config.eval.interval > 0 && run.steps_done() < total_steps)
     run.require_watched_metric(*validation, std::cref(*model), evaluators,
                                std::source_location::current());
-  train_steps(trainer, *model, train, validation ? &*validation : nullptr, config.eval, evaluators,
-              total_steps);
+  train_steps(trainer, *model, train, std::move(plan), validation ? &*validation : nullptr,
+              config.eval, evaluators, total_steps);
   return finish_run(session, run.end(), trainer.step_number());
 }
 

@@ -65,6 +65,12 @@ std::string nearest_settings(const Setting& s) {
   return fmt::format("; nearest that work: {}", fmt::join(out, ", "));
 }
 
+BatchPlan divide(const BatchConfig& batch, std::int64_t ranks) {
+  const std::int64_t micro_batches = batch.global_batch_size / batch.micro_batch_size;
+  return {batch.global_batch_size, batch.micro_batch_size, micro_batches, ranks,
+          micro_batches / ranks};
+}
+
 }  // namespace
 
 std::string BatchPlan::to_string() const {
@@ -73,43 +79,39 @@ std::string BatchPlan::to_string() const {
                      micro_batches_per_rank);
 }
 
-std::optional<std::string> batch_problem(const TrainingConfig& t, std::int64_t ranks) {
-  const Setting setting{t.global_batch_size, t.micro_batch_size, ranks, t.deterministic};
+std::optional<std::string> batch_problem(const BatchConfig& b, std::int64_t ranks, SettingsOf of) {
+  const Setting setting{b.global_batch_size, b.micro_batch_size, ranks, b.deterministic};
   if (setting.works()) return std::nullopt;
   const std::string remedy = nearest_settings(setting);
-  if (t.global_batch_size % t.micro_batch_size != 0) {
-    return fmt::format("'training.global_batch_size' {} is not a multiple of micro_batch_size {}{}",
-                       t.global_batch_size, t.micro_batch_size, remedy);
+  if (b.global_batch_size % b.micro_batch_size != 0) {
+    return fmt::format("'{}' {} is not a multiple of micro_batch_size {}{}",
+                       setting_name(of, "training.global_batch_size"), b.global_batch_size,
+                       b.micro_batch_size, remedy);
   }
-  const std::int64_t micro_batches = t.global_batch_size / t.micro_batch_size;
+  const std::int64_t micro_batches = b.global_batch_size / b.micro_batch_size;
   const std::string batch = fmt::format("batch {} = micro-batch size {} x micro-batches {}",
-                                        t.global_batch_size, t.micro_batch_size, micro_batches);
+                                        b.global_batch_size, b.micro_batch_size, micro_batches);
   if (micro_batches % ranks != 0) {
     return fmt::format("{} does not divide over {} ranks{}", batch, ranks, remedy);
   }
   return fmt::format(
-      "{} gives {} micro-batches to each of {} ranks, but with 'training.deterministic: true' that "
-      "must be a power of two{}, or deterministic: false",
-      batch, micro_batches / ranks, ranks, remedy);
+      "{} gives {} micro-batches to each of {} ranks, but with '{}: true' that must be a power of "
+      "two{}, or deterministic: false",
+      batch, micro_batches / ranks, ranks, setting_name(of, "training.deterministic"), remedy);
 }
 
 BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks) {
   LS_CHECK(ranks >= 1, "{} ranks", ranks);
-  const TrainingConfig& t = loaded.config.training;
-  if (const auto problem = batch_problem(t, ranks))
+  const BatchConfig& batch = loaded.config.batch;
+  if (const auto problem = batch_problem(batch, ranks))
     raise(ErrorKind::kUsage, "{}: {}", loaded.where("training.global_batch_size"), *problem);
-  return plan_batch(t.global_batch_size, t.micro_batch_size, t.deterministic, ranks);
+  return divide(batch, ranks);
 }
 
-BatchPlan plan_batch(std::int64_t global_batch_size, std::int64_t micro_batch_size,
-                     bool deterministic, std::int64_t ranks) {
-  TrainingConfig training;
-  training.global_batch_size = global_batch_size;
-  training.micro_batch_size = micro_batch_size;
-  training.deterministic = deterministic;
-  if (const auto problem = batch_problem(training, ranks)) raise(ErrorKind::kUsage, "{}", *problem);
-  const std::int64_t micro_batches = global_batch_size / micro_batch_size;
-  return {global_batch_size, micro_batch_size, micro_batches, ranks, micro_batches / ranks};
+BatchPlan plan_batch(const BatchConfig& batch, std::int64_t ranks) {
+  if (const auto problem = batch_problem(batch, ranks, SettingsOf::kProgram))
+    raise(ErrorKind::kUsage, "{}", *problem);
+  return divide(batch, ranks);
 }
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "trainer/config/load.h"
+#include "trainer/settings/setting_name.h"
 
 namespace lockstep {
 
@@ -29,12 +30,12 @@ struct BatchPlan {
 /// Why the batch cannot be divided over `ranks` ranks, with the nearest settings that work; nothing
 /// if it can. Deterministic training also needs each rank's range of micro-batches to be a complete
 /// subtree of the summation tree (core/base/reduce_tree.h).
-std::optional<std::string> batch_problem(const TrainingConfig& training, std::int64_t ranks);
+std::optional<std::string> batch_problem(const BatchConfig& batch, std::int64_t ranks,
+                                         SettingsOf of = SettingsOf::kConfig);
 
 /// Error kUsage that begins with the location of the setting to change.
 BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks);
-/// The same for settings that do not come from a config.
-BatchPlan plan_batch(std::int64_t global_batch_size, std::int64_t micro_batch_size,
-                     bool deterministic, std::int64_t ranks);
+/// The same for settings of a program.
+BatchPlan plan_batch(const BatchConfig& batch, std::int64_t ranks);
 
 }  // namespace lockstep

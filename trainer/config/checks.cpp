@@ -23,12 +23,12 @@ void check_run_name(const Config& c, const ReportProblem& report) {
 }
 
 void check_run_length(const Config& c, const ReportProblem& report) {
-  if (c.training.max_steps == -1 && (c.training.max_epochs == -1)) {
+  if (c.length.max_steps == -1 && (c.length.max_epochs == -1)) {
     report({"training.max_steps", "training.max_epochs"},
            "missing required key 'training.max_steps' or 'training.max_epochs': without them the "
            "run would never end");
   }
-  if (c.training.max_epochs == 0) {
+  if (c.length.max_epochs == 0) {
     report({"training.max_epochs"},
            "'training.max_epochs' must be at least 1, or -1 for no limit; training.max_steps: 0 "
            "saves an initialized model");
@@ -64,11 +64,11 @@ void check_lengths(const Config& c, const ReportProblem& report) {
     report({"data.buckets"}, fmt::format("'data.buckets' must be in ascending order, not [{}]",
                                          fmt::join(buckets, ", ")));
   const std::int64_t window = c.data.group_by_length;
-  if (window > 0 && window < c.training.global_batch_size)
+  if (window > 0 && window < c.batch.global_batch_size)
     report({"data.group_by_length", "training.global_batch_size"},
            fmt::format("'data.group_by_length' {} must be 0 or at least "
                        "'training.global_batch_size' {}, better 50 times it",
-                       window, c.training.global_batch_size));
+                       window, c.batch.global_batch_size));
   if (window > 0 && !c.data.shuffle)
     report({"data.group_by_length", "data.shuffle"},
            "'data.group_by_length' is for a shuffled order, which 'data.shuffle: false' forbids");
@@ -153,9 +153,9 @@ void check_compile_cache(const Config& c, const ReportProblem& report) {
 }
 
 void check_batch(const Config& c, const ReportProblem& report) {
-  if (c.training.global_batch_size < 1 || c.training.micro_batch_size < 1) return;  // not given
+  if (c.batch.global_batch_size < 1 || c.batch.micro_batch_size < 1) return;  // not given
   constexpr std::int64_t kAnyRanks = 1;  // the number of ranks is known only when the job starts
-  if (auto problem = batch_problem(c.training, kAnyRanks)) {
+  if (auto problem = batch_problem(c.batch, kAnyRanks)) {
     report({"training.global_batch_size", "training.micro_batch_size"}, std::move(*problem));
   }
 }

@@ -66,9 +66,9 @@ void check_lengths(const Config& c, const Registry& registry, Warnings& out) {
 }
 
 void check_crops(const Config& c, const Registry& registry, Warnings& out) {
-  const DatasetRow& row = registry.at(c.data);
-  if (row.images == nullptr) return;
-  const Augmentation& changes = row.images(c.data.keys)->augmentation;
+  const auto* images = registry.at(c.data).part<ImageSettings>(c.data.keys);
+  if (images == nullptr) return;
+  const Augmentation& changes = images->augmentation;
   if (changes.random_resized_crop) return;
   constexpr std::string_view kReason = "it is for 'data.random_resized_crop: true'";
   out.add_if_given("data.crop_scale", changes.crop_scale, Augmentation{}.crop_scale, kReason);

@@ -40,6 +40,7 @@ struct Hdf5Data {
 
   static std::vector<Key> keys();
   void check(const Config& run, const ReportProblem& report) const;
+  const ImageSettings& part() const { return images; }
   DataSource open(const OpenContext& context) const;
 };
 

@@ -28,6 +28,7 @@ struct IdxData {
 
   static std::vector<Key> keys();
   void check(const Config& run, const ReportProblem& report) const;
+  const ImageSettings& part() const { return images; }
   DataSource open(const OpenContext& context) const;
 };
 

@@ -31,6 +31,7 @@ struct ImageFolderData {
 
   static std::vector<Key> keys();
   void check(const Config& run, const ReportProblem& report) const;
+  const ImageSettings& part() const { return images; }
   DataSource open(const OpenContext& context) const;
 };
 

@@ -160,16 +160,22 @@ std::string RankGroup::to_string() const {
   return host.empty() ? list_ranks(ranks) : fmt::format("{} ({})", list_ranks(ranks), host);
 }
 
+std::optional<Term> term_of(const ConfigKey& key, const Config& config) {
+  if (key.per_rank) return std::nullopt;
+  if (key.path == "checkpoint.resume") return Term{key.path, resume_kind(config.checkpoint.resume)};
+  return Term{key.path, value_text(key, config)};
+}
+
 std::vector<Term> terms_of(const Config& config, const Registry& registry, const Task& task,
                            const Settings& settings) {
   std::vector<Term> out{{"command", task.command},
                         {"--dry-run", task.dry_run ? "given" : "not given"}};
+  Config asked = config;
+  asked.checkpoint.resume = task.resume;
   const Schema schema(registry);
   for (const ConfigKey& key : schema.keys()) {
-    if (key.per_rank || schema.unmet(key, config) != nullptr) continue;
-    std::string value = value_text(key, config);
-    if (key.path == "checkpoint.resume") value = resume_kind(task.resume);
-    out.push_back({key.path, std::move(value)});
+    if (schema.unmet(key, asked) != nullptr) continue;
+    if (auto term = term_of(key, asked)) out.push_back(std::move(*term));
   }
   out.push_back({"environment variable LOCKSTEP_MAX_ISA", std::string(name_of(settings.max_isa))});
   for (const auto& [name, value] : settings.numerics)

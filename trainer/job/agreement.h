@@ -24,6 +24,7 @@
 namespace lockstep {
 
 class Registry;
+struct ConfigKey;
 
 /// One value that must be equal on all ranks. The keys within a list are unique.
 struct Term {
@@ -38,6 +39,10 @@ struct Task {
   bool dry_run = false;
   std::string resume = "none";  ///< none, auto or a path; overrides checkpoint.resume
 };
+
+/// The value of a key as ranks compare it; nothing for a key that may differ between them. Of
+/// checkpoint.resume they compare whether there is one: only rank 0 reads the file.
+std::optional<Term> term_of(const ConfigKey& key, const Config& config);
 
 /// All values that must be equal before any rank starts to work, in the order of the message.
 std::vector<Term> terms_of(const Config& config, const Registry& registry, const Task& task,

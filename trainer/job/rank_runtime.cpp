@@ -201,7 +201,7 @@ std::unique_ptr<Communicator> make_communicator(const Config& config, const Sett
   if (!settings.under_launcher) return make_single_communicator();
   MpiOptions options;
   options.expected_ranks = settings.world_size;
-  options.fixed_order = config.training.deterministic;
+  options.fixed_order = config.batch.deterministic;
   options.busy_threads = static_cast<int>(config.device.threads);
   switch (config.distributed.allreduce) {
     case AllReducePath::kAuto: options.shared_memory = SharedMemoryUse::kIfPossible; break;

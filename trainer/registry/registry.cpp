@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
@@ -42,14 +41,6 @@ const OwnConfig& own_of(const Row& row, const OwnConfig& keys) {
 }
 
 }  // namespace
-
-bool DatasetRow::can_give(std::string_view inputs) const {
-  if (inputs.empty()) return true;
-  std::istringstream words(gives);
-  for (std::string word; words >> word;)
-    if (word == inputs) return true;
-  return false;
-}
 
 void Registry::add(ModelRow row) {
   add_row(models_, std::move(row), "model");
@@ -94,6 +85,14 @@ DataSource Registry::open_dataset(const DataConfig& config, const OpenContext& c
 Optimizer Registry::make_optimizer(const OptimizerConfig& config) const {
   const OptimizerRow& row = at(config);
   return row.make(own_of(row, config.keys));
+}
+
+bool Registry::larger_is_better(std::string_view metric) const {
+  constexpr std::string_view kPrefix = "eval/";
+  const std::string_view name =
+      metric.starts_with(kPrefix) ? metric.substr(kPrefix.size()) : metric;
+  const auto row = std::ranges::find(metrics_, name, &Row::name);
+  return row != metrics_.end() ? row->larger_is_better : !name.ends_with("loss");
 }
 
 std::vector<std::shared_ptr<const Evaluator>> Registry::make_evaluators(

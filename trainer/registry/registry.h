@@ -15,11 +15,12 @@
 //                    Config&, const DataFacts&).
 //   add_dataset<D>   kName, kDoc, kGives (the inputs that it can give, separated by blanks); a
 //                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check();
-//                    kVaries = true if its samples may differ in length.
+//                    kVaries = true if its samples may differ in length; part() if a part of its
+//                    settings is one that several datasets have.
 //   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys().
 //   add_metric<E>    an Evaluator (trainer/task/metrics.h) with kName and kDoc, made without
-//   arguments;
-//                    runs name those that they want in eval.metrics.
+//                    arguments; kLargerIsBetter = false if it is so; runs name those that they want
+//                    in eval.metrics.
 //
 // The members of each struct are the defaults of its keys.
 #pragma once
@@ -27,67 +28,24 @@
 #include <concepts>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/base/api.h"
-#include "trainer/hub/hub_format.h"
 #include "trainer/optimizers/optimizer.h"
+#include "trainer/registry/row.h"
 #include "trainer/settings/config.h"
-#include "trainer/settings/key.h"
 #include "trainer/settings/report_problem.h"
 #include "trainer/task/data_needs.h"
 #include "trainer/task/data_source.h"
 #include "trainer/task/metrics.h"
 #include "trainer/task/model.h"
 
-namespace lockstep {
-struct ImageSettings;
-}  // namespace lockstep
-
 namespace LOCKSTEP_API lockstep {
-
-/// The common part of all rows. `defaults` holds the struct with the keys' members.
-struct Row {
-  std::string name;
-  std::string doc;  ///< a phrase: "plain text"
-  std::vector<Key> keys;
-  OwnConfig defaults;
-};
-
-struct ModelRow : Row {
-  std::string inputs;  ///< DataNeeds::inputs of the defaults
-  std::function<DataNeeds(const OwnConfig&)> needs;
-  std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
-  std::function<std::unique_ptr<Model>(const OwnConfig&, const DataFacts&)> make;
-  std::vector<std::pair<std::string, OwnConfig>> sizes;  ///< common ones, with a line on each
-  std::optional<HubFormat> hub = {};  ///< its form in Hugging Face folders, if it has one
-};
-
-struct DatasetRow : Row {
-  std::string gives;
-  bool varies = false;  ///< fields of variable length
-  std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
-  std::function<DataSource(const OwnConfig&, const OpenContext&)> open;
-  /// The image settings, for datasets that have them (trainer/datasets/image_settings.h).
-  std::function<const ImageSettings*(const OwnConfig&)> images = nullptr;
-
-  /// Whether a model that takes `inputs` can be trained on it.
-  bool can_give(std::string_view inputs) const;
-};
-
-struct OptimizerRow : Row {
-  std::function<Optimizer(const OwnConfig&)> make;
-};
-
-/// A metric that is not a ratio of sums.
-struct MetricRow : Row {
-  std::function<std::shared_ptr<const Evaluator>()> make;
-};
 
 class Registry {
  public:
@@ -117,6 +75,9 @@ class Registry {
   std::unique_ptr<Model> make_model(const ModelConfig& config, const DataFacts& data) const;
   DataSource open_dataset(const DataConfig& config, const OpenContext& context) const;
   Optimizer make_optimizer(const OptimizerConfig& config) const;
+  /// Whether a metric of an evaluation, "eval/perplexity", is better if it is larger: as its row
+  /// says, or else for all names but those that end in "loss".
+  bool larger_is_better(std::string_view metric) const;
   /// Makes the evaluators of these names. Error kUsage for one that is not registered.
   std::vector<std::shared_ptr<const Evaluator>> make_evaluators(
       std::span<const std::string> names) const;
@@ -172,8 +133,10 @@ void Registry::add_dataset() {
       row_of<D, D>(), std::string(D::kGives), false, check_of<D>(),
       [](const OwnConfig& own, const OpenContext& context) { return own.as<D>().open(context); }};
   if constexpr (requires { D::kVaries; }) row.varies = D::kVaries;
-  if constexpr (requires(const D& own, const ImageSettings* images) { images = &own.images; })
-    row.images = [](const OwnConfig& own) { return &own.as<D>().images; };
+  if constexpr (requires(const D& own) { own.part(); }) {
+    row.shared_part = [](const OwnConfig& own) -> const void* { return &own.as<D>().part(); };
+    row.part_type = typeid(std::remove_cvref_t<decltype(std::declval<const D&>().part())>);
+  }
   add(std::move(row));
 }
 
@@ -184,8 +147,10 @@ void Registry::add_optimizer() {
 
 template <class E>
 void Registry::add_metric() {
-  add(MetricRow{{std::string(E::kName), std::string(E::kDoc), {}, {}},
-                [] { return std::make_shared<const E>(); }});
+  MetricRow row{{std::string(E::kName), std::string(E::kDoc), {}, {}},
+                [] { return std::make_shared<const E>(); }};
+  if constexpr (requires { E::kLargerIsBetter; }) row.larger_is_better = E::kLargerIsBetter;
+  add(std::move(row));
 }
 
 /// lockstep's own models, datasets and optimizers.

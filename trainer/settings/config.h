@@ -1,7 +1,8 @@
-// The resolved configuration of a run, as plain structs: one per section of the YAML file. Code
-// that needs a parameter takes `const Config&` (or just its section). Settings of only one model,
-// dataset or optimizer are a separate struct, held as a value. Ranges and documentation are in
-// fixed_keys.cpp and with those structs; `lockstep config schema` prints them.
+// The resolved configuration of a run, as plain structs: one per section of the YAML file, and
+// three for `training`. Code that needs a parameter takes `const Config&` (or just its section).
+// Settings of only one model, dataset or optimizer are a separate struct, held as a value. Ranges
+// and documentation are in fixed_keys.cpp and with those structs; `lockstep config schema` prints
+// them.
 #pragma once
 
 #include <cstdint>
@@ -52,16 +53,25 @@ struct DataConfig {
   std::int64_t host_to_device_transfer_threads = 1;
 };
 
-struct TrainingConfig {
+/// When a run ends; keys of the section `training`.
+struct LengthConfig {
   std::int64_t max_steps = -1;   ///< -1: no limit; 0: initialize, save step 0 and exit
   std::int64_t max_epochs = -1;  ///< -1: no limit; whichever limit comes first ends the run
+};
+
+/// What a step adds up; keys of the section `training`.
+struct BatchConfig {
   std::int64_t global_batch_size = 0;
   std::int64_t micro_batch_size = 0;  ///< samples in one micro-batch
+  bool deterministic = true;
+};
+
+/// How a step is computed; the other keys of the section `training`.
+struct TrainingConfig {
   Precision precision = Precision::kFp32;
-  double gradient_clip_norm = 0.0;  ///< 0: no clipping
+  double gradient_clip_norm = 0.0;  ///< of the global norm; 0: no clipping
   OnNonfinite on_nonfinite = OnNonfinite::kStop;
   std::int64_t max_skipped_steps = 10;  ///< in a row, before skipping ends the run; 0: no limit
-  bool deterministic = true;
 };
 
 struct OptimizerConfig {
@@ -150,6 +160,8 @@ struct Config {
   ModelConfig model;
   TokenizerConfig tokenizer;
   DataConfig data;
+  LengthConfig length;
+  BatchConfig batch;
   TrainingConfig training;
   OptimizerConfig optimizer;
   SchedulerConfig scheduler;

@@ -45,7 +45,7 @@ Config config_of(const SessionOptions& options, const Registry& registry,
   Config config;
   config.device.memory_gb = options.memory_gb;
   config.device.threads = options.threads;
-  config.training.deterministic = options.deterministic;
+  config.batch.deterministic = options.deterministic;
   config.profile.metrics_report = options.metrics_report;
   for (const std::string& word : words)
     if (is_override(word)) override_key(word, schema, config);

@@ -1,7 +1,7 @@
 // Trains a module: steps over a data loader's batches, evaluation, checkpoints and resume, logs.
 //
 //   Trainer trainer(session, net, AdamW{.learning_rate = 1e-2},
-//                   {.run = "runs/net", .save_interval = 50, .resume = Resume::kAuto});
+//                   {.run = "runs/net", .checkpoint = {.resume = "auto", .save_interval = 50}});
 //   for (const Batch& batch : trainer.steps(data, 500)) trainer.step(batch, net);
 //   session.print("eval {}", trainer.evaluate(data, net).at("loss"));
 //
@@ -33,6 +33,7 @@ namespace LOCKSTEP_API lockstep {
 
 struct Evaluation;
 struct StepOutcome;
+struct StepPlan;
 
 /// A number of a step that is computed asynchronously.
 class StepNumber {
@@ -80,7 +81,8 @@ class Trainer {
   /// Batches from the restored step to step `total`, counted from the first step of the run. Pass
   /// each to step() once; it lives until the next one. The run saves between two batches if a save
   /// is due, and after the last. The steps end before `total` when a rank was asked to stop, on all
-  /// ranks at the same step, or when `patience` is exceeded. The loader must outlive them.
+  /// ranks at the same step, or when early_stopping.patience is exceeded. The loader must outlive
+  /// them.
   Steps steps(const DataLoader& data, std::int64_t total);
 
   /// Records forward, backward and update and queues them; returns while they run. `batch`: that of
@@ -152,6 +154,8 @@ class Trainer::Steps {
     Steps* steps_;
   };
   Steps(Trainer& trainer, const DataLoader& data, std::int64_t total);
+  /// For lockstep itself.
+  Steps(Trainer& trainer, const DataLoader& data, StepPlan plan, std::int64_t total);
   ~Steps();
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;

@@ -14,9 +14,11 @@ namespace lockstep {
 
 struct Trainer::Parts {
   /// Gives the module its values, from `saved` if there is one, and prepares the run's folder.
-  Parts(Session& session, Module& module, Optimizer optimizer, OptimizerGroups groups, RunSpec spec,
+  Parts(Session& session, Module& module, Optimizer optimizer, RunSpec spec,
         std::optional<SharedCheckpoint> saved);
 
+  /// Error kUsage for batches that do not divide over the ranks.
+  StepPlan plan(const DataLoader& data) const;
   /// Error kUsage once the session has ended.
   Session& open_session() const {
     LS_USER_CHECK(!life.expired(), "a trainer was used after its session had ended");

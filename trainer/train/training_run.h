@@ -11,19 +11,21 @@
 #include <string>
 #include <string_view>
 
-#include "trainer/config/batch_plan.h"
-#include "trainer/job/data_watch.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/optimizers/schedule.h"
 #include "trainer/run/run_folder.h"
+#include "trainer/settings/setting_name.h"
 #include "trainer/telemetry/step_log.h"
 #include "trainer/train/data_loader.h"
-#include "trainer/train/device_feed.h"
+#include "trainer/train/early_stopping.h"
 #include "trainer/train/evaluate.h"
+#include "trainer/train/nonfinite_policy.h"
 #include "trainer/train/run_saves.h"
-#include "trainer/train/skip_limit.h"
 #include "trainer/train/skipped_log.h"
 #include "trainer/train/state_judge.h"
+#include "trainer/train/step_batches.h"
+#include "trainer/train/step_plan.h"
+#include "trainer/train/trainer_options.h"
 #include "trainer/train/training_step.h"
 
 namespace lockstep {
@@ -39,17 +41,14 @@ enum class RunEnd : std::uint8_t {
 
 /// The description of a run, besides its model and optimizer.
 struct RunSpec {
-  /// Sections run.seed, training, scheduler, early_stopping, checkpoint, distributed, device and
-  /// logging are used.
-  Config config;
-  std::optional<RunFolder> folder = {};  ///< nothing: the run leaves no files
+  TrainerOptions options;                        ///< early_stopping.mode is not kAuto
+  SettingsOf settings_of = SettingsOf::kConfig;  ///< for messages
+  std::optional<RunFolder> folder = {};  ///< of options.run; nothing: the run leaves no files
   std::string config_text = {};          ///< saved in checkpoints and <run>/config.yaml
   std::string tokenizer = {};            ///< serialized, saved in checkpoints
-  std::string samples = {};        ///< their description (saved_texts.h), saved in checkpoints
-  bool console = true;             ///< progress lines
-  bool same_data = false;          ///< the ranks' data was compared in full
-  std::string how_to_resume = {};  ///< "--resume"
-  GivenValues values = {};         ///< initial values of a new run in place of drawn ones
+  std::string samples = {};  ///< their description (saved_texts.h), saved in checkpoints
+  bool same_data = false;    ///< the ranks' data was compared in full
+  GivenValues values = {};   ///< initial values of a new run in place of drawn ones
 };
 
 /// The numbers of a queued step, which are available later. Shared by the run and the user's
@@ -75,9 +74,8 @@ class TrainingRun {
   TrainingRun& operator=(const TrainingRun&) = delete;
   ~TrainingRun();
 
-  /// Feeds batches of `data` from now on, from the current step to `total_steps`. Error kUsage for
-  /// a batch that does not divide over the ranks.
-  void begin(const DataLoader& data, std::int64_t total_steps);
+  /// Feeds batches of `data` from now on, from the current step to `total_steps`.
+  void begin(const DataLoader& data, StepPlan plan, std::int64_t total_steps);
   /// Ends the previous step (saves if a save is due) and waits for the next batch. Null at the end,
   /// when everything is saved: see end().
   const Batch* next();
@@ -109,8 +107,10 @@ class TrainingRun {
 
   RunEnd end() const { return end_; }
   const RunSpec& spec() const { return spec_; }
+  /// "--resume": how to continue the run, for messages.
+  std::string_view how_to_resume() const;
   std::int64_t steps_done() const { return state_.progress.step; }
-  std::int64_t steps_per_epoch() const { return sampler_ ? sampler_->steps_per_epoch() : 1; }
+  std::int64_t steps_per_epoch() const { return plan_ ? plan_->sampler.steps_per_epoch() : 1; }
   /// Whether the current step was evaluated, perhaps before a resume.
   bool evaluated() const { return state_.progress.evaluated_step == steps_done(); }
 
@@ -121,14 +121,12 @@ class TrainingRun {
     Batch batch;  ///< to run a non-finite step again
     std::shared_ptr<StepOutcome> outcome;
   };
-  struct Feed;  ///< loader and device feed of a begin()
 
-  void take_batch();
+  std::uint64_t seed() const { return spec_.options.seed; }
   void end_run();
   void finish_step();
   void tell_warnings();
   void check_finite(const InFlight& done, const StepSummary& summary);
-  [[noreturn]] void stop_at_nonfinite(const InFlight& done, const std::string& what);
   std::string name_nonfinite(const InFlight& done);
   [[noreturn]] void blow_up(const std::string& what);
   void finish_all();
@@ -143,15 +141,19 @@ class TrainingRun {
   void release_save(const std::optional<StepEvidence>& next = {});
   bool due(std::int64_t interval) const { return interval > 0 && steps_done() % interval == 0; }
   double epoch() const;
-  LoaderOptions loader_options(const DataLoader& data);
-  void watch_data(const DataLoader& data);
+  void compare_with_saved_data(const Dataset& data);
+  void start_log(double tokens_per_step);
+  std::int64_t first_micro_batch() const {
+    return plan_->batch.first_micro_batch(runtime_.communicator().topology().position());
+  }
 
   RankRuntime& runtime_;
   TrainingState& state_;
   RunSpec spec_;
   Watch& watch_;
   Activity activity_;
-  SkipLimit skip_limit_;
+  NonFinitePolicy nonfinite_;
+  EarlyStopping early_stopping_;
   SkippedLog skipped_;
   RunSaves saves_;
   StateJudge judge_;
@@ -160,14 +162,12 @@ class TrainingRun {
 
   // For the steps that begin() requested.
   std::int64_t total_steps_ = 0;
-  std::optional<StepSampler> sampler_;
-  BatchPlan batch_;
+  std::optional<StepPlan> plan_;
   std::optional<Schedule> schedule_;
   StepInputs inputs_;
   std::optional<Telemetry> telemetry_;  ///< on the master
   std::optional<StepLog> step_log_;
-  std::unique_ptr<DataWatch> data_watch_;  ///< null: the ranks have the same data
-  std::unique_ptr<Feed> feed_;
+  std::unique_ptr<StepBatches> batches_;  ///< null: no step is requested
 
   std::optional<Batch> current_;        ///< that next() returned
   bool step_due_ = false;               ///< no step was made of `current_` yet
@@ -175,7 +175,6 @@ class TrainingRun {
   LossFunction lasting_loss_;
   std::deque<InFlight> in_flight_;
   bool stop_agreed_ = false;
-  bool stop_early_ = false;
   bool warned_ = false;  ///< a rank has warnings for the console
   bool warned_of_loss_ = false;
   RunEnd end_ = RunEnd::kRunning;

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "trainer/train/best_metric.h"
 #include "trainer/train/training_run.h"
 
 namespace lockstep {
@@ -34,9 +33,9 @@ std::optional<Evaluation> TrainingRun::evaluate(
 
 // The trained state is valid, and all ranks stop here.
 void TrainingRun::stop_at_bad_evaluation(const std::string& failure) {
-  if (spec_.folder && spec_.config.checkpoint.save_interval >= 0) {
+  if (spec_.folder && spec_.options.checkpoint.save_interval >= 0) {
     save();
-    runtime_.log().info("saved step {}; continue with {}", steps_done(), spec_.how_to_resume);
+    runtime_.log().info("saved step {}; continue with {}", steps_done(), how_to_resume());
   }
   raise(ErrorKind::kData, "in the evaluation at step {}: {}", steps_done(), failure);
 }
@@ -50,7 +49,7 @@ EvaluateOptions TrainingRun::evaluate_options(
   options.workers = static_cast<int>(data.options().workers);
   options.prefetch = data.options().prefetch;
   options.padding = data.options().padding;
-  options.seed = static_cast<std::uint64_t>(spec_.config.run.seed);
+  options.seed = seed();
   options.compute_dtype = state_.compute_dtype;
   options.evaluators = std::move(evaluators);
   options.step = steps_done();
@@ -64,8 +63,7 @@ EvaluateOptions TrainingRun::evaluate_options(
 void TrainingRun::require_watched_metric(const DataLoader& data, const LossFunction& loss,
                                          std::vector<std::shared_ptr<const Evaluator>> evaluators,
                                          const std::source_location& where) {
-  const EarlyStoppingConfig& early = spec_.config.early_stopping;
-  if (is_always_given(early.metric)) return;
+  if (early_stopping_.is_always_given()) return;
   activity_.begin(Phase::kEvaluate, steps_done());
   EvaluateOptions options = evaluate_options(data, std::move(evaluators), where);
   options.max_batches = 1;
@@ -76,31 +74,20 @@ void TrainingRun::require_watched_metric(const DataLoader& data, const LossFunct
   if (!result.complete) {
     stop_agreed_ = true;
   } else {
-    (void)watched_metric(early, result);
+    (void)early_stopping_.value_in(result);
   }
 }
 
 void TrainingRun::judge(const Evaluation& result) {
-  const EarlyStoppingConfig& early = spec_.config.early_stopping;
-  TrainerState& progress = state_.progress;
-  const double value = watched_metric(early, result);
-  const bool is_best = improves(early, value, progress.best_metric);
+  using Verdict = EarlyStopping::Verdict;
+  const Verdict verdict = early_stopping_.add(steps_done(), result);
   if (const auto loss = result.metrics.find("loss"); loss != result.metrics.end())
-    judge_.add_evaluation(steps_done(), loss->second, is_best);
-  if (is_best) {
-    progress.best_metric = value;
-    progress.early_stopping = {steps_done(), 0};
-    // The best parameters exist only now, and keep_best requires them on disk.
-    if (spec_.config.checkpoint.keep_best) save_now();
-    return;
-  }
-  ++progress.early_stopping.bad_evaluations;
-  if (early.patience > 0 && progress.early_stopping.bad_evaluations >= early.patience &&
-      !stop_early_) {
-    stop_early_ = true;
+    judge_.add_evaluation(steps_done(), loss->second, verdict == Verdict::kBest);
+  // The best parameters exist only now, and keep_best requires them on disk.
+  if (verdict == Verdict::kBest && spec_.options.checkpoint.keep_best) save_now();
+  if (verdict == Verdict::kEnds)
     runtime_.log().info("early stopping at step {}: {} evaluations without improvement",
-                        steps_done(), progress.early_stopping.bad_evaluations);
-  }
+                        steps_done(), early_stopping_.bad_evaluations());
 }
 
 }  // namespace lockstep

@@ -18,9 +18,9 @@ LoadedConfig batch(std::int64_t global, std::int64_t micro, bool deterministic =
   LoadedConfig out;
   out.file = "gpt.yaml";
   out.origins["training.global_batch_size"].text = "gpt.yaml:12:3";
-  out.config.training.global_batch_size = global;
-  out.config.training.micro_batch_size = micro;
-  out.config.training.deterministic = deterministic;
+  out.config.batch.global_batch_size = global;
+  out.config.batch.micro_batch_size = micro;
+  out.config.batch.deterministic = deterministic;
   return out;
 }
 
@@ -66,6 +66,18 @@ TEST(BatchPlan, DeterministicTrainingNeedsCompleteSubtrees) {
             "batch 36 = micro-batch size 3 x micro-batches 12 (ranks 1 x 12)");
 }
 
+TEST(BatchPlan, OfAProgramSpeaksOfItsOptions) {
+  const auto problem = [](const BatchConfig& batch, int ranks) {
+    return batch_problem(batch, ranks, SettingsOf::kProgram).value_or("");
+  };
+  EXPECT_EQ(problem({.global_batch_size = 10, .micro_batch_size = 3}, 1)
+                .rfind("'DataLoaderOptions::global_batch_size' 10 is not a multiple", 0),
+            0U);
+  EXPECT_NE(problem({.global_batch_size = 36, .micro_batch_size = 3}, 2)
+                .find("with 'SessionOptions::deterministic: true' that must be a power of two"),
+            std::string::npos);
+}
+
 /// The numbers in a text such as "global_batch_size 48 or 96".
 std::vector<int> numbers_in(const std::string& text) {
   std::vector<int> out;
@@ -82,13 +94,13 @@ std::vector<int> numbers_in(const std::string& text) {
 }
 
 /// Asserts that every setting proposed by a refusal works, and returns how many there are.
-int check_proposals(const std::string& refusal, const TrainingConfig& training, int ranks) {
+int check_proposals(const std::string& refusal, const BatchConfig& batch, int ranks) {
   const std::string marker = "; nearest that work: ";
   std::istringstream remedies(refusal.substr(refusal.find(marker) + marker.size()));
   int proposals = 0;
   for (std::string remedy; std::getline(remedies, remedy, ',');) {
     for (int number : numbers_in(remedy)) {
-      TrainingConfig changed = training;
+      BatchConfig changed = batch;
       int changed_ranks = ranks;
       if (remedy.find("global_batch_size") != std::string::npos) {
         changed.global_batch_size = number;
@@ -106,17 +118,17 @@ int check_proposals(const std::string& refusal, const TrainingConfig& training, 
 
 TEST(BatchPlan, ARefusalProposesSettingsAndAllOfThemWork) {
   EXPECT_TRUE(rc::check([] {
-    TrainingConfig training;
-    training.global_batch_size = *rc::gen::inRange(1, 300);
-    training.micro_batch_size = *rc::gen::inRange(1, 40);
-    training.deterministic = *rc::gen::arbitrary<bool>();
+    BatchConfig batch;
+    batch.global_batch_size = *rc::gen::inRange(1, 300);
+    batch.micro_batch_size = *rc::gen::inRange(1, 40);
+    batch.deterministic = *rc::gen::arbitrary<bool>();
     const int ranks = *rc::gen::inRange(1, 20);
-    const std::int64_t micro_batches = training.global_batch_size / training.micro_batch_size;
-    const bool divides = training.global_batch_size % (training.micro_batch_size * ranks) == 0;
-    const auto problem = batch_problem(training, ranks);
+    const std::int64_t micro_batches = batch.global_batch_size / batch.micro_batch_size;
+    const bool divides = batch.global_batch_size % (batch.micro_batch_size * ranks) == 0;
+    const auto problem = batch_problem(batch, ranks);
     RC_ASSERT(problem.has_value() !=
-              (divides && (!training.deterministic || ranks_own_subtrees(micro_batches, ranks))));
-    if (problem) RC_ASSERT(check_proposals(*problem, training, ranks) > 0);
+              (divides && (!batch.deterministic || ranks_own_subtrees(micro_batches, ranks))));
+    if (problem) RC_ASSERT(check_proposals(*problem, batch, ranks) > 0);
   }));
 }
 

@@ -58,7 +58,7 @@ TEST(ConfigLoad, AMinimalConfigGetsTheDefaults) {
   EXPECT_EQ(config.run.name, "run");  // the file's name
   EXPECT_EQ(config.optimizer.keys.as<AdamW>().learning_rate, 1e-3);
   EXPECT_EQ(config.distributed.bucket_mb, 25.0);
-  EXPECT_TRUE(config.training.deterministic);
+  EXPECT_TRUE(config.batch.deterministic);
 }
 
 TEST(ConfigLoad, ASectionMayHaveSectionsOfItsOwn) {
@@ -99,7 +99,7 @@ TEST(ConfigLoad, OverridesReplaceTheFilesValuesAndTheLastOneWins) {
   const Config config =
       parse(kMlp, {"training.max_steps=20", "training.max_steps=30", "model.hidden_sizes=[3, 4]",
                    "optimizer.betas=[0.8,0.9]", "run.name=a: [b"});
-  EXPECT_EQ(config.training.max_steps, 30);
+  EXPECT_EQ(config.length.max_steps, 30);
   EXPECT_THAT(config.model.keys.as<MlpConfig>().hidden_sizes, ElementsAre(3, 4));
   EXPECT_EQ(config.optimizer.keys.as<AdamW>().betas[1], 0.9);
   EXPECT_EQ(config.run.name, "a: [b");  // strings are taken literally

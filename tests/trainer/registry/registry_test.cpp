@@ -47,7 +47,7 @@ struct CurveModel final : Model {
     }
     DataNeeds needs() const { return {.inputs = "points"}; }
     void check(const lockstep::Config& run, const ReportProblem& report) const {
-      if (width > run.training.global_batch_size)
+      if (width > run.batch.global_batch_size)
         report({"model.width", "training.global_batch_size", "model.name"},
                "'model.width' is more than there are points");
     }

@@ -40,7 +40,7 @@ TEST(SavedRun, MayHaveMeasuredNothing) {
 TEST(SavedRun, HasTheConfigOfItsFolderOrTheDefaults) {
   const TemporaryFolder folder;
   const SavedRun run(folder.path());
-  const auto steps = [&] { return run.config_file(built_in()).training.max_steps; };
+  const auto steps = [&] { return run.config_file(built_in()).length.max_steps; };
   EXPECT_EQ(steps(), -1) << "there is no file";
   folder.write("config.yaml",
                "model: {name: mlp, input_size: 4, hidden_sizes: [4], n_classes: 2}\n"

@@ -71,11 +71,11 @@ TEST_F(Program, LearnsAndEvaluatesWhatItsHandsWouldCompute) {
 }
 
 TEST_F(Program, GoesOnWhereItWasAndEndsWithTheSameBits) {
-  const auto train = [&](const std::string& run, std::int64_t steps, Resume resume) {
+  const auto train = [&](const std::string& run, std::int64_t steps, const std::string& resume) {
     Session session(ProcessCall{words, settings, watch}, {});
     Net net;
     Trainer trainer(session, net, AdamW{},
-                    {.run = folder / run, .save_interval = 10, .resume = resume});
+                    {.run = folder / run, .checkpoint = {.resume = resume, .save_interval = 10}});
     const DataLoader data(session, points(64), {.global_batch_size = 16, .micro_batch_size = 4});
     std::int64_t made = 0;
     for (const Batch& batch : trainer.steps(data, steps)) {
@@ -85,9 +85,9 @@ TEST_F(Program, GoesOnWhereItWasAndEndsWithTheSameBits) {
     session.finish();
     return std::pair(made, numbers_of(net.parameters().all()[0].value));
   };
-  const auto whole = train("whole", 35, Resume::kNone);
-  EXPECT_EQ(train("parts", 20, Resume::kAuto).first, 20);
-  const auto rest = train("parts", 35, Resume::kAuto);
+  const auto whole = train("whole", 35, "none");
+  EXPECT_EQ(train("parts", 20, "auto").first, 20);
+  const auto rest = train("parts", 35, "auto");
   EXPECT_EQ(whole.first, 35);
   EXPECT_EQ(rest.first, 15);
   EXPECT_EQ(whole.second, rest.second);
@@ -434,6 +434,27 @@ TEST_F(Program, AMaskOfAFieldThatHasNoLengthIsRefused) {
               HasSubstr("padding.mask_of is 'x', which is not a field of variable length"));
 }
 
+TEST_F(Program, OptionsThatAreNotAllowedAreNamedAsTheUserWroteThem) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  const auto refusal = [&](const TrainerOptions& options) {
+    return error_of([&] { Trainer(session, net, Sgd{}, options); });
+  };
+  EXPECT_EQ(refusal({.checkpoint = {.keep_last = 0}}),
+            "2: 'TrainerOptions::checkpoint.keep_last' must be an integer >= 1, not '0'");
+  EXPECT_THAT(refusal({.training = {.gradient_clip_norm = std::nan("")}}),
+              HasSubstr("'TrainerOptions::training.gradient_clip_norm' must be a number >= 0"));
+  EXPECT_THAT(refusal({.checkpoint = {.resume = "auto"}}), HasSubstr("give TrainerOptions::run"));
+  Trainer trainer(session, net, Sgd{}, {.early_stopping = {.metric = "eval/accuracy"}});
+  const DataLoader data(session, points(10), {.global_batch_size = 10, .micro_batch_size = 3});
+  EXPECT_THAT(error_of([&] { (void)trainer.steps(data, 1); }),
+              HasSubstr("'DataLoaderOptions::global_batch_size' 10 is not a multiple"));
+  EXPECT_THAT(error_of([&] { (void)trainer.evaluate(data, net); }),
+              HasSubstr("TrainerOptions::early_stopping.metric is 'eval/accuracy', but the "
+                        "evaluation has no such metric; it has eval/loss"));
+  session.finish();
+}
+
 TEST_F(Program, ARunThatAppearedMeanwhileIsNotMovedAside) {
   Session session(ProcessCall{words, settings, watch}, {});
   const RunFolder run = lockstep::run_folder(run_folder());
@@ -468,7 +489,8 @@ TEST_F(Program, ACheckpointOfAnotherModelIsRefused) {
   Session session(ProcessCall{words, settings, watch}, {});
   Other other;
   EXPECT_THAT(error_of([&] {
-                Trainer(session, other, Sgd{}, {.run = run_folder(), .resume = Resume::kAuto});
+                Trainer(session, other, Sgd{},
+                        {.run = run_folder(), .checkpoint = {.resume = "auto"}});
               }),
               HasSubstr("the checkpoint has no 'more.weight' in 'model'"));
   session.finish();

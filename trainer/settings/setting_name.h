@@ -10,8 +10,8 @@ namespace lockstep {
 
 enum class SettingsOf : std::uint8_t { kConfig, kProgram };
 
-/// `key`: the path of a config key, "checkpoint.keep_last", which is returned for a config. For a
-/// program "TrainerOptions::checkpoint.keep_last".
+/// `key`: the path of a config key, "logging.interval", which is returned for a config. For a
+/// program "TrainerOptions::logging.interval".
 std::string setting_name(SettingsOf of, std::string_view key);
 
 }  // namespace lockstep

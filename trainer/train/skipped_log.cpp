@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "trainer/job/rank_runtime.h"
+
 namespace lockstep {
 
 void SkippedLog::add(std::span<const std::string> reasons) {

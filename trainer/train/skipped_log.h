@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "trainer/job/rank_runtime.h"
-
 namespace lockstep {
+
+class RankRuntime;
 
 /// Covers the samples that this rank trained on; end() counts those of all ranks, each sample of a
 /// step once.

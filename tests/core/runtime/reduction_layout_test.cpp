@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-const std::vector<Type> kValues = {
+const std::vector<Type> kReduced = {
     {DType::kF32, Shape{5}},  {DType::kI64, Shape{}},   {DType::kF32, Shape{3, 40}},
     {DType::kF64, Shape{2}},  {DType::kF32, Shape{0}},  {DType::kF32, Shape{17}},
     {DType::kI32, Shape{33}}, {DType::kF32, Shape{64}},
@@ -25,8 +25,8 @@ TEST(ReductionBuffers, AreOnePerBitOfTheNumberOfMicroBatches) {
 TEST(ReductionLayout, PutsEveryValueInOneBucketOfItsDtype) {
   for (const std::int64_t bytes : {1, 300, 1 << 20}) {
     const ReductionLayout layout =
-        plan_reduction(kValues, {.bucket_bytes = bytes, .first_bucket_bytes = bytes});
-    std::vector<int> seen(kValues.size(), 0);
+        plan_reduction(kReduced, {.bucket_bytes = bytes, .first_bucket_bytes = bytes});
+    std::vector<int> seen(kReduced.size(), 0);
     for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
       const Bucket& bucket = layout.buckets[b];
       const std::int64_t end =
@@ -35,7 +35,7 @@ TEST(ReductionLayout, PutsEveryValueInOneBucketOfItsDtype) {
       for (const std::int32_t value : bucket.values) {
         const auto v = static_cast<std::size_t>(value);
         ++seen[v];
-        EXPECT_EQ(kValues[v].dtype, bucket.dtype);
+        EXPECT_EQ(kReduced[v].dtype, bucket.dtype);
         EXPECT_EQ(layout.bucket_of[v], static_cast<std::int32_t>(b));
         EXPECT_EQ(layout.offsets[v] % 64, 0);
         EXPECT_GE(layout.offsets[v], bucket.offset);

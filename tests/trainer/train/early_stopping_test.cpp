@@ -10,8 +10,6 @@
 namespace lockstep {
 namespace {
 
-using Verdict = EarlyStopping::Verdict;
-
 Evaluation with_loss(double loss) {
   return {.metrics = {{"loss", loss}}, .names = {"loss"}};
 }
@@ -77,17 +75,17 @@ TEST(EarlyStopping, TakesNaNForAMetricThatCountedNothingAndRefusesOneThatIsNotTh
 TEST(EarlyStopping, CountsEvaluationsWithoutImprovementAndEndsOnce) {
   TrainerState progress;
   EarlyStopping stopping({.patience = 2, .mode = kMin}, progress);
-  EXPECT_EQ(stopping.add(10, with_loss(3)), Verdict::kBest) << "the first one";
-  EXPECT_EQ(stopping.add(20, with_loss(3)), Verdict::kWorse) << "no better";
-  EXPECT_EQ(stopping.add(30, with_loss(2)), Verdict::kBest);
+  EXPECT_EQ(stopping.add(10, with_loss(3)), EarlyStopping::Verdict::kBest) << "the first one";
+  EXPECT_EQ(stopping.add(20, with_loss(3)), EarlyStopping::Verdict::kWorse) << "no better";
+  EXPECT_EQ(stopping.add(30, with_loss(2)), EarlyStopping::Verdict::kBest);
   EXPECT_EQ(progress.best_metric, 2);
   EXPECT_EQ(progress.early_stopping.best_step, 30);
-  EXPECT_EQ(stopping.add(40, with_loss(2.5)), Verdict::kWorse);
+  EXPECT_EQ(stopping.add(40, with_loss(2.5)), EarlyStopping::Verdict::kWorse);
   EXPECT_FALSE(stopping.ends());
-  EXPECT_EQ(stopping.add(50, with_loss(std::nan(""))), Verdict::kEnds);
+  EXPECT_EQ(stopping.add(50, with_loss(std::nan(""))), EarlyStopping::Verdict::kEnds);
   EXPECT_TRUE(stopping.ends());
   EXPECT_EQ(stopping.bad_evaluations(), 2);
-  EXPECT_EQ(stopping.add(60, with_loss(2.5)), Verdict::kWorse) << "told before";
+  EXPECT_EQ(stopping.add(60, with_loss(2.5)), EarlyStopping::Verdict::kWorse) << "told before";
 }
 
 TEST(EarlyStopping, GoesOnWithTheCountOfAResumedRun) {
@@ -95,28 +93,29 @@ TEST(EarlyStopping, GoesOnWithTheCountOfAResumedRun) {
   progress.best_metric = 1;
   progress.early_stopping = {.best_step = 40, .bad_evaluations = 2};
   EXPECT_EQ(EarlyStopping({.patience = 3, .mode = kMin}, progress).add(50, with_loss(2)),
-            Verdict::kEnds);
+            EarlyStopping::Verdict::kEnds);
 }
 
 TEST(EarlyStopping, WithoutPatienceNeverEnds) {
   TrainerState progress;
   EarlyStopping stopping({.patience = 0, .mode = kMin}, progress);
   stopping.add(0, with_loss(1));
-  for (int i = 1; i < 100; ++i) EXPECT_EQ(stopping.add(i, with_loss(2)), Verdict::kWorse);
+  for (int i = 1; i < 100; ++i)
+    EXPECT_EQ(stopping.add(i, with_loss(2)), EarlyStopping::Verdict::kWorse);
   EXPECT_FALSE(stopping.ends());
 }
 
 TEST(EarlyStopping, AsksForAnImprovementOfMoreThanMinDelta) {
   TrainerState progress;
   EarlyStopping least({.mode = kMin, .min_delta = 0.5}, progress);
-  EXPECT_EQ(least.add(1, with_loss(2)), Verdict::kBest);
-  EXPECT_EQ(least.add(2, with_loss(1.5)), Verdict::kWorse);
-  EXPECT_EQ(least.add(3, with_loss(1.25)), Verdict::kBest);
+  EXPECT_EQ(least.add(1, with_loss(2)), EarlyStopping::Verdict::kBest);
+  EXPECT_EQ(least.add(2, with_loss(1.5)), EarlyStopping::Verdict::kWorse);
+  EXPECT_EQ(least.add(3, with_loss(1.25)), EarlyStopping::Verdict::kBest);
   TrainerState other;
   EarlyStopping most({.mode = BetterMetric::kMax, .min_delta = 0.5}, other);
-  EXPECT_EQ(most.add(1, with_loss(2)), Verdict::kBest);
-  EXPECT_EQ(most.add(2, with_loss(2.5)), Verdict::kWorse);
-  EXPECT_EQ(most.add(3, with_loss(2.75)), Verdict::kBest);
+  EXPECT_EQ(most.add(1, with_loss(2)), EarlyStopping::Verdict::kBest);
+  EXPECT_EQ(most.add(2, with_loss(2.5)), EarlyStopping::Verdict::kWorse);
+  EXPECT_EQ(most.add(3, with_loss(2.75)), EarlyStopping::Verdict::kBest);
 }
 
 }  // namespace

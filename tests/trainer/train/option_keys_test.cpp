@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "tests/collectives/ranks.h"
 #include "tests/fixtures/error_of.h"
+#include "tests/ranks/on_ranks.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
 #include "trainer/registry/registry.h"
@@ -45,7 +45,7 @@ std::vector<std::string> values_of(const std::vector<Term>& terms) {
 }
 
 /// What ranks with these options hear when they compare them.
-std::vector<std::string> answers(const TrainerOptions& a, const TrainerOptions& b) {
+std::vector<std::string> answers_to(const TrainerOptions& a, const TrainerOptions& b) {
   return errors_on_ranks(2, ErrorKind::kUsage, [&](Communicator& communicator) {
     require_agreement(communicator, terms_of(communicator.rank() == 0 ? a : b), ErrorKind::kUsage);
   });
@@ -71,19 +71,20 @@ TEST(OptionKeys, EveryKeyOfTheSectionsIsComparedAndSaved) {
 }
 
 TEST(OptionKeys, RanksThatWatchTheMetricInAnotherModeAreRefused) {
-  const std::vector<std::string> heard = answers({.early_stopping = {.mode = BetterMetric::kMin}},
-                                                 {.early_stopping = {.mode = BetterMetric::kMax}});
+  const std::vector<std::string> heard =
+      answers_to({.early_stopping = {.mode = BetterMetric::kMin}},
+                 {.early_stopping = {.mode = BetterMetric::kMax}});
   EXPECT_THAT(heard, Each(HasSubstr("the ranks were given different things to do:\n"
                                     "  early_stopping.mode: min on rank 0; max on rank 1")));
-  EXPECT_THAT(answers({}, {}), Each("no error"));
+  EXPECT_THAT(answers_to({}, {}), Each("no error"));
 }
 
 TEST(OptionKeys, OfAResumeRanksCompareOnlyWhetherThereIsOne) {
   const auto resume = [](const std::string& text) {
     return TrainerOptions{.checkpoint = {.resume = text}};
   };
-  EXPECT_THAT(answers(resume("a/step-1.h5"), resume("b/step-1.h5")), Each("no error"));
-  EXPECT_THAT(answers(resume("none"), resume("auto")),
+  EXPECT_THAT(answers_to(resume("a/step-1.h5"), resume("b/step-1.h5")), Each("no error"));
+  EXPECT_THAT(answers_to(resume("none"), resume("auto")),
               Each(HasSubstr("checkpoint.resume: none on rank 0; auto on rank 1")));
 }
 

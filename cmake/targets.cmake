@@ -12,9 +12,9 @@ endif()
 
 # Most of the time that a small source takes goes into headers and the templates that they instantiate. So sources are
 # compiled several at once, in files that include them. Three things follow. Names in unnamed namespaces must differ
-# within a library or test: scripts/check_definitions.py sees to it. What a source forgot to include, one before it in the batch
-# may have included: the dev preset, with a size of 1, compiles every source by itself, and rebuilds the least after an
-# edit. And its compile_commands.json is the one that names all sources.
+# within a library or test: scripts/check_definitions.py sees to it. What a source forgot to include, one before it in
+# the batch may have included: the dev preset, with a size of 1, compiles every source by itself, and rebuilds the least
+# after an edit. And its compile_commands.json is the one that names all sources.
 set(LOCKSTEP_BATCH_SIZE 8 CACHE STRING "How many sources are compiled at once")
 
 # lockstep_batches(<out> <file>...) sets <out> to what is compiled in place of the files: batches of neighbours, whose

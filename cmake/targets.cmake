@@ -12,9 +12,9 @@ endif()
 
 # Most of the time that a small source takes goes into headers and the templates that they instantiate. So sources are
 # compiled several at once, in files that include them. Three things follow. Names in unnamed namespaces must differ
-# within a library: scripts/check_definitions.py sees to it. What a source forgot to include, one before it in the batch
-# may have included: the dev preset, with a size of 1, compiles every source by itself, and rebuilds the least after an
-# edit. And its compile_commands.json is the one that names all sources.
+# within a library or test: scripts/check_definitions.py sees to it. What a source forgot to include, one before it in
+# the batch may have included: the dev preset, with a size of 1, compiles every source by itself, and rebuilds the least
+# after an edit. And its compile_commands.json is the one that names all sources.
 set(LOCKSTEP_BATCH_SIZE 8 CACHE STRING "How many sources are compiled at once")
 
 # lockstep_batches(<out> <file>...) sets <out> to what is compiled in place of the files: batches of neighbours, whose
@@ -104,14 +104,14 @@ add_custom_target(unit_tests)
 # Tests run a second time as if the machine had no AVX-512 where it has it; elsewhere that would be the same again.
 file(STRINGS /proc/cpuinfo LOCKSTEP_HAS_AVX512 REGEX "^flags.* avx512f( |$)" LIMIT_COUNT 1)
 
-# lockstep_test(<name> [AVX2] [DEPS <targets>] [FOREIGN ...]) builds test_<name> from the .cpp files of this folder and
-# its subfolders, but for those with a CMakeLists.txt of their own, and registers it with ctest under the label "unit".
-# Tests run in the source folder and name files relative to it:
-# an absolute path in a definition would keep compiler caches from serving another clone. AVX2: the tests run a
-# second time, as <name>_avx2, as if the machine had no AVX-512. Under ctest, properties draw from a fixed seed: what
-# fails there was broken by the last change. scripts/fuzz_properties.sh draws new cases.
+# lockstep_test(<name> [AVX2] [COST <seconds>] [DEPS <targets>] [FOREIGN ...]) builds test_<name> from the .cpp files of
+# this folder and its subfolders, but for those with a CMakeLists.txt of their own, and registers it with ctest under the
+# label "unit". Tests run in the source folder and name files relative to it: an absolute path in a definition would keep
+# compiler caches from serving another clone. AVX2: the tests run a second time, as <name>_avx2, as if the machine had no
+# AVX-512. COST: about how long they take (by default 1 s); ctest begins with the longest. Under ctest, properties draw
+# from a fixed seed: what fails there was broken by the last change. scripts/fuzz_properties.sh draws new cases.
 function(lockstep_test name)
-  cmake_parse_arguments(ARG "AVX2" "" "DEPS;FOREIGN" ${ARGN})
+  cmake_parse_arguments(ARG "AVX2" "COST" "DEPS;FOREIGN" ${ARGN})
   set(here ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${here} ${here}/*.cpp)
   file(GLOB_RECURSE others CONFIGURE_DEPENDS RELATIVE ${here} ${here}/*/CMakeLists.txt)
@@ -121,6 +121,9 @@ function(lockstep_test name)
   endforeach()
   if(NOT sources)
     return()
+  endif()
+  if(NOT ARG_COST)
+    set(ARG_COST 1)
   endif()
   list(TRANSFORM sources PREPEND ${here}/)
   lockstep_batches(batches ${sources})
@@ -132,10 +135,10 @@ function(lockstep_test name)
   target_compile_definitions(test_${name} PRIVATE LOCKSTEP_SOURCE_DIR=".")
   target_compile_options(test_${name} PRIVATE ${LOCKSTEP_TEST_FLAGS})
   add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT RC_PARAMS=seed=1)
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300 COST "${ARG_COST}" ENVIRONMENT RC_PARAMS=seed=1)
   if(ARG_AVX2 AND LOCKSTEP_HAS_AVX512)
     add_test(NAME ${name}_avx2 COMMAND test_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name}_avx2 PROPERTIES LABELS avx2 TIMEOUT 300 
+    set_tests_properties(${name}_avx2 PROPERTIES LABELS avx2 TIMEOUT 300 COST "${ARG_COST}"
                          ENVIRONMENT "LOCKSTEP_MAX_ISA=avx2;RC_PARAMS=seed=1")
   endif()
   add_dependencies(unit_tests test_${name})

@@ -12,8 +12,13 @@ DIGEST_BYTES = 64 + 16
 
 
 class CacheTest(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = corpus(cls.folder)
+
     def counters(self, name, steps, *overrides, ranks=None):
-        config = small_gpt(corpus(self.folder), profile__metrics_report=True,
+        config = small_gpt(self.text, model__n_layer=1, profile__metrics_report=True,
                            scheduler__decay_steps=0)
         run = Run(self.folder, name, config)
         outcome = run.train(f"training.max_steps={steps}", *overrides, ranks=ranks)
@@ -123,8 +128,13 @@ class DiskCache(CacheTest):
 class WarningsOfOtherRanks(EndToEndTest):
     """What rank 1 alone sees of its cache is said on the console, which is rank 0's."""
 
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = corpus(cls.folder)
+
     def train(self, name, steps, damaged=None):
-        run = Run(self.folder, name, small_gpt(corpus(self.folder), training__max_steps=steps))
+        run = Run(self.folder, name, small_gpt(self.text, model__n_layer=1, training__max_steps=steps))
         caches = [self.folder / f"{self._testMethodName}-{rank}" for rank in range(2)]
         if damaged is not None:
             for entry in caches[damaged].glob("lockstep-*.artifact"):

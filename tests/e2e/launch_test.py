@@ -136,18 +136,19 @@ class Restarts(Launching):
 
 class Stopping(Launching):
     def test_a_signal_saves_and_a_resume_goes_on(self):
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
-            with self.subTest(number=number.name):
-                run = Run(self.folder, number.name, small_mlp())
-                job = self.launch(run)
-                self.wait_for_steps(run, job)
-                job.process.send_signal(number)
-                job.process.send_signal(number)  # as an impatient scheduler does
-                outcome = job.wait()
-                self.assertEqual(outcome.code, 75, str(outcome))
-                (step,) = run.checkpoint_steps()
-                outcome = run.train(f"training.max_steps={step + 1}", resume="auto")
-                self.assertIn(f"at step {step}", outcome.out)
+        def check(number):
+            run = Run(self.folder, number.name, small_mlp())
+            job = self.launch(run)
+            self.wait_for_steps(run, job)
+            job.process.send_signal(number)
+            job.process.send_signal(number)  # as an impatient scheduler does
+            outcome = job.wait()
+            self.assertEqual(outcome.code, 75, str(outcome))
+            (step,) = run.checkpoint_steps()
+            outcome = run.train(f"training.max_steps={step + 1}", resume="auto")
+            self.assertIn(f"at step {step}", outcome.out)
+
+        self.at_once(check, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
     def test_before_there_is_a_rank(self):
         run = Run(self.folder, "early", small_mlp())

@@ -8,7 +8,7 @@ import lockstep_runs
 import made_data
 from lockstep_runs import EndToEndTest, Job, Run, small_gpt
 
-STEPS = 60
+STEPS = 24  # three epochs of about 120 documents
 
 
 def documents(folder, name="documents.txt", size=30_000):
@@ -180,7 +180,7 @@ class PaddedLengths(EndToEndTest):
     def test_the_choice_is_printed_and_its_memory_foreseen(self):
         for name, changes in (("foreseen", {"data__padding": "bucket", "data__max_buckets": 2}),
                               ("foreseen_max", {})):
-            run = self.run_of(name, training__max_steps=40, **changes)
+            run = self.run_of(name, training__max_steps=16, **changes)  # two epochs: every length
             dry = Job([*run.words(), "--dry-run"], self.folder, 2).wait()
             self.assertEqual(dry.code, 0, str(dry))
             foreseen = int(re.search(r"\n  total .*\((\d+) bytes\)\n", dry.out)[1])

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import made_data
@@ -271,6 +272,14 @@ class EndToEndTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def at_once(self, check, *cases):
+        """check(case) for all cases at the same time, for jobs that mostly wait."""
+        with ThreadPoolExecutor(len(cases)) as pool:
+            running = [(case, pool.submit(check, case)) for case in cases]
+            for case, check_of_case in running:
+                with self.subTest(case=case):
+                    check_of_case.result()
 
     def lockstep(self, *words, ranks=None, cwd=None):
         return Job(words, self.folder, ranks, cwd).wait()

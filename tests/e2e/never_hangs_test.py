@@ -34,20 +34,21 @@ class NeverHangs(EndToEndTest):
         return outcome, time.monotonic() - stopped
 
     def test_a_rank_that_stands_still(self):
-        for victim in (0, 1):
-            with self.subTest(victim=victim):
-                run = self.run_of(f"still_{victim}", training__max_steps=ENDLESS, **LIMITS)
-                job = run.start(ranks=2)
-                job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
-                outcome, seconds = self.end_of_a_stop(job, victim)
-                self.assert_fails(outcome, 7)
-                self.assertGreater(seconds, ABORT_S)
-                self.assertLess(seconds, ABORT_S + GRACE_S)
-                self.assert_named(outcome.err, victim, 1 - victim)
-                log = outcome.out if victim == 1 else (run.path / "logs/rank-1.log").read_text()
-                self.assert_named(log, victim, 1 - victim)
-                self.assertRegex(log, rf"warning: rank {victim} .*; the job ends after {ABORT_S} s "
-                                 r"\(distributed\.stall_abort_s\)")
+        def check(victim):
+            run = self.run_of(f"still_{victim}", training__max_steps=ENDLESS, **LIMITS)
+            job = run.start(ranks=2)
+            job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
+            outcome, seconds = self.end_of_a_stop(job, victim)
+            self.assert_fails(outcome, 7)
+            self.assertGreater(seconds, ABORT_S)
+            self.assertLess(seconds, ABORT_S + GRACE_S)
+            self.assert_named(outcome.err, victim, 1 - victim)
+            log = outcome.out if victim == 1 else (run.path / "logs/rank-1.log").read_text()
+            self.assert_named(log, victim, 1 - victim)
+            self.assertRegex(log, rf"warning: rank {victim} .*; the job ends after {ABORT_S} s "
+                             r"\(distributed\.stall_abort_s\)")
+
+        self.at_once(check, 0, 1)
 
     def test_a_rank_that_is_stopped_before_mpi_is_up(self):
         run = self.run_of("early", **LIMITS)
@@ -78,13 +79,15 @@ class NeverHangs(EndToEndTest):
     def test_a_rank_of_eval_and_of_generate(self):
         run = self.run_of("finished", training__max_steps=3, **LIMITS)
         run.train()
-        for words in (["eval", run.path], ["generate", run.path, "--prompt", "a"]):
-            with self.subTest(words=words):
-                job = Job(words, self.folder, 2)
-                job.wait_until(lambda: 1 in job.rank_pids(), "rank 1")
-                outcome, _ = self.end_of_a_stop(job, 1)
-                self.assert_fails(outcome, 7)
-                self.assertRegex(outcome.err, r"rank 1 \(\S+, \d+\) is stopped, in ")
+
+        def check(words):
+            job = Job(words, self.folder, 2)
+            job.wait_until(lambda: 1 in job.rank_pids(), "rank 1")
+            outcome, _ = self.end_of_a_stop(job, 1)
+            self.assert_fails(outcome, 7)
+            self.assertRegex(outcome.err, r"rank 1 \(\S+, \d+\) is stopped, in ")
+
+        self.at_once(check, ["eval", run.path], ["generate", run.path, "--prompt", "a"])
 
     def test_a_long_evaluation_is_no_stall(self):
         long_text = self.folder / "long.txt"  # several times the limit on a fast machine, too
@@ -97,17 +100,18 @@ class NeverHangs(EndToEndTest):
         self.assertGreater(time.monotonic() - began, ABORT_S)
 
     def test_a_rank_that_dies(self):
-        for victim in (0, 1):
-            with self.subTest(victim=victim):
-                run = self.run_of(f"dies_{victim}", training__max_steps=ENDLESS)
-                job = run.start(ranks=2)
-                job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
-                job.signal_rank(victim, signal.SIGKILL)
-                killed = time.monotonic()
-                outcome = job.wait()
-                self.assertEqual(outcome.code, 128 + signal.SIGKILL)
-                self.assertRegex(outcome.text, rf"rank {victim} \(\S+, \d+\) is gone, at step \d+ in ")
-                self.assertLess(time.monotonic() - killed, GRACE_S)
+        def check(victim):
+            run = self.run_of(f"dies_{victim}", training__max_steps=ENDLESS)
+            job = run.start(ranks=2)
+            job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
+            job.signal_rank(victim, signal.SIGKILL)
+            killed = time.monotonic()
+            outcome = job.wait()
+            self.assertEqual(outcome.code, 128 + signal.SIGKILL)
+            self.assertRegex(outcome.text, rf"rank {victim} \(\S+, \d+\) is gone, at step \d+ in ")
+            self.assertLess(time.monotonic() - killed, GRACE_S)
+
+        self.at_once(check, 0, 1)
 
 
 if __name__ == "__main__":

@@ -43,29 +43,31 @@ class Signals(EndToEndTest):
         job.wait_until(lambda: rank in job.rank_pids() and handles(job.rank_pids()[rank], number), "main()")
 
     def test_at_the_start_there_is_nothing_to_save(self):
-        for number in SIGNALS:
-            with self.subTest(signal=number.name):
-                run = self.run_of(f"start_{number.name}")
-                job = run.start()
-                self.wait_for_handlers(job, number)
-                job.signal_rank(0, number)
-                outcome = job.wait()
-                self.assert_fails(outcome, 75)
-                self.assertIn(f"lockstep: asked to stop by {number.name}: there is nothing to save\n", outcome.err)
-                self.assertEqual(run.checkpoint_steps(), [])
+        def check(number):
+            run = self.run_of(f"start_{number.name}")
+            job = run.start()
+            self.wait_for_handlers(job, number)
+            job.signal_rank(0, number)
+            outcome = job.wait()
+            self.assert_fails(outcome, 75)
+            self.assertIn(f"lockstep: asked to stop by {number.name}: there is nothing to save\n", outcome.err)
+            self.assertEqual(run.checkpoint_steps(), [])
+
+        self.at_once(check, *SIGNALS)
 
     def test_in_the_loop_it_saves(self):
-        for number in SIGNALS:
-            with self.subTest(signal=number.name):
-                run = self.run_of(f"loop_{number.name}")
-                job = run.start()
-                job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
-                for _ in range(3):  # launchers repeat themselves
-                    job.signal_rank(0, number)
-                outcome = job.wait()
-                self.assert_fails(outcome, 75)
-                self.assertEqual(len(run.checkpoint_steps()), 1)
-                self.assertGreaterEqual(run.checkpoint_steps()[0], 3)
+        def check(number):
+            run = self.run_of(f"loop_{number.name}")
+            job = run.start()
+            job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
+            for _ in range(3):  # launchers repeat themselves
+                job.signal_rank(0, number)
+            outcome = job.wait()
+            self.assert_fails(outcome, 75)
+            self.assertEqual(len(run.checkpoint_steps()), 1)
+            self.assertGreaterEqual(run.checkpoint_steps()[0], 3)
+
+        self.at_once(check, *SIGNALS)
 
     def test_one_rank_of_two_is_enough(self):
         run = self.run_of("ranks")
@@ -157,12 +159,13 @@ class Signals(EndToEndTest):
         self.assertEqual(len(run.checkpoint_steps()), 1)
 
     def test_eval_and_generate(self):
-        for words in (["eval", self.finished.path], ["generate", self.finished.path, "--prompt", "a"]):
-            with self.subTest(words=words):
-                job = Job(words, self.folder)
-                self.wait_for_handlers(job, signal.SIGTERM)
-                job.signal_rank(0, signal.SIGTERM)
-                self.assert_fails(job.wait(), 75)
+        def check(words):
+            job = Job(words, self.folder)
+            self.wait_for_handlers(job, signal.SIGTERM)
+            job.signal_rank(0, signal.SIGTERM)
+            self.assert_fails(job.wait(), 75)
+
+        self.at_once(check, ["eval", self.finished.path], ["generate", self.finished.path, "--prompt", "a"])
 
     def test_a_second_interrupt_leaves_at_once(self):
         run = self.run_of("impatient", training__global_batch_size=8192, training__micro_batch_size=1024)

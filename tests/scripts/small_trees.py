@@ -1,11 +1,16 @@
-"""Runs of a script of scripts/ over small trees of sources, for the tests of those that check sources."""
+"""Runs of a script of scripts/ over small trees of sources, for the tests of those that check sources. They run in this
+process: the start of another one takes longer."""
 
+import contextlib
+import importlib
+import io
 import pathlib
-import subprocess
 import sys
 import tempfile
+import unittest.mock
 
 SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
 
 
 class SmallTrees:
@@ -18,8 +23,11 @@ class SmallTrees:
 
     def run_script(self, *options):
         """(exit code, messages)"""
-        result = subprocess.run([sys.executable, "-B", SCRIPTS / self.script, *options], capture_output=True, text=True)
-        return result.returncode, result.stderr
+        module = importlib.import_module(self.script.removesuffix(".py"))
+        words, messages = [self.script, *map(str, options)], io.StringIO()
+        with unittest.mock.patch.object(sys, "argv", words), contextlib.redirect_stderr(messages):
+            code = module.main()
+        return code, messages.getvalue()
 
     def check(self, files, *options):
         """(exit code, messages) for a fresh copy of the clean tree with some files added or replaced."""

@@ -1,27 +1,51 @@
 #include "trainer/train/run_saves.h"
 
+#include <functional>
+#include <utility>
 #include <vector>
 
+#include "checkpoint/file_format.h"
 #include "core/base/duration.h"
 
 namespace lockstep {
 
-RunSaves::RunSaves(const Options& options, TrainingState& state, RankRuntime& runtime)
-    : state_(state), runtime_(runtime), watch_(runtime.watch()) {
-  if (options.resumed)
+namespace {
+
+/// See CheckpointWriter::Options::make_start.
+std::function<void(CheckpointState&)> start_of(const RunSpec& spec, TrainingState& state,
+                                               const std::string& resumed_from) {
+  if (spec.options.checkpoint.save_interval <= 0) return nullptr;
+  if (!resumed_from.empty())
+    return [path = resumed_from](CheckpointState& tensors) {
+      read_again(CheckpointReader(path), tensors);
+    };
+  return [&state, seed = spec.options.seed, values = spec.values](CheckpointState& tensors) {
+    draw_again(state, seed, values, tensors);
+  };
+}
+
+}  // namespace
+
+RunSaves::RunSaves(const RunSpec& spec, TrainingState& state, RankRuntime& runtime,
+                   const std::string& resumed_from)
+    : state_(state), runtime_(runtime), watch_(runtime.watch()), judge_(state.progress) {
+  const bool resumed = !resumed_from.empty();
+  if (resumed)
     saved_step_ = step();
   else
     state.progress.good_step = step();
-  if (!runtime.is_master() || options.folder.empty()) return;
+  if (!runtime.is_master() || !spec.folder) return;
+  const CheckpointConfig& saving = spec.options.checkpoint;
   CheckpointWriter::Options writing;
-  writing.folder = options.folder;
-  writing.retention = options.retention;
-  writing.config_yaml = options.config_text;
-  if (options.resumed) writing.retention.begun_at = step();
+  writing.folder = spec.folder->checkpoints;
+  writing.retention = {.keep_last = static_cast<int>(saving.keep_last),
+                       .keep_best = saving.keep_best};
+  writing.config_yaml = spec.config_text;
+  if (resumed) writing.retention.begun_at = step();
   writing.good_magnitude = state.initial_magnitude;
-  writing.make_start = options.make_start;
+  writing.make_start = start_of(spec, state, resumed_from);
   writing.activity = runtime.activity();
-  writing.reserve = options.reserve;
+  writing.reserve = saving.save_interval > 0 || saving.keep_best;
   writer_.emplace(std::move(writing), state, runtime.spans(), runtime.log());
 }
 
@@ -33,6 +57,11 @@ void RunSaves::save() {
   } else {
     runtime_.engine().snapshot({}, {});  // to be compared with what the master copies
   }
+}
+
+void RunSaves::judge(const std::optional<StepEvidence>& next) {
+  if (const std::string news = judge_.settle(saved_step_, next); !news.empty())
+    runtime_.log().warn("{}", news);
 }
 
 void RunSaves::release() {

@@ -1,37 +1,37 @@
-// The saves of a run: decides when one is made and when it may be written, and ensures that no rank
-// reports success before the master's file is written. All ranks have one and make the same calls;
-// the master writes.
+// The saves of a run: judges the states that were saved, decides when one may be written, and
+// ensures that no rank reports success before the master's file is written. All ranks have one and
+// make the same calls; the master writes.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "trainer/job/rank_runtime.h"
 #include "trainer/train/checkpoint_writer.h"
+#include "trainer/train/run_spec.h"
+#include "trainer/train/state_judge.h"
 
 namespace lockstep {
 
 class RunSaves {
  public:
-  struct Options {
-    std::string folder;  ///< of checkpoints; empty: nothing is written
-    Retention retention;
-    std::string config_text;
-    bool resumed = false;  ///< the state was restored from a checkpoint
-    /// See CheckpointWriter::Options.
-    std::function<void(CheckpointState&)> make_start = {};
-    bool reserve = true;  ///< allocate the staging memory now, in the background
-  };
-  /// The references must outlive it.
-  RunSaves(const Options& options, TrainingState& state, RankRuntime& runtime);
+  /// `resumed_from`: the checkpoint that the state was restored from, or empty. The other arguments
+  /// must outlive it.
+  RunSaves(const RunSpec& spec, TrainingState& state, RankRuntime& runtime,
+           const std::string& resumed_from);
 
   /// The step whose state was last saved or is about to be; -1: none.
   std::int64_t saved_step() const { return saved_step_; }
   /// Queues a snapshot of the state after all steps queued so far, with the state's counters as
   /// they are now. The previous save must have been released.
   void save();
+  /// What is known of the run's states: a finished step, an evaluation of the current one.
+  void add_step(const StepEvidence& step) { judge_.add_step(step); }
+  void add_evaluation(double loss, bool is_best) { judge_.add_evaluation(step(), loss, is_best); }
+  /// Judges the last save by that, and by the step after it, if there is one; logs a warning if
+  /// several in a row are in doubt.
+  void judge(const std::optional<StepEvidence>& next);
   /// Permits the last save to be written, with the judgement that the state's counters have by now.
   void release();
   /// Called when the run blew up and the engine is idle: see CheckpointWriter. Collective: all
@@ -54,6 +54,7 @@ class RunSaves {
   TrainingState& state_;
   RankRuntime& runtime_;
   Watch& watch_;
+  StateJudge judge_;
   std::int64_t saved_step_ = -1;
   std::optional<CheckpointWriter> writer_;  ///< on the master
 };

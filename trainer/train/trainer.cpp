@@ -69,9 +69,12 @@ TrainingState make_state(Module& module, Optimizer optimizer, const RunSpec& spe
 }
 
 /// A new run that failed early may have moved aside a run that the user wants to resume.
-std::string where_else(const RunFolder& folder) {
+std::string where_else(const RunFolder& folder, SettingsOf of) {
   const std::string moved = find_moved_run(folder);
-  return moved.empty() ? "" : fmt::format(" (an earlier run is in {}: --resume={})", moved, moved);
+  if (moved.empty()) return "";
+  return fmt::format(
+      " (an earlier run is in {0}: {1}{0})", moved,
+      of == SettingsOf::kConfig ? "--resume=" : "TrainerOptions::checkpoint.resume: ");
 }
 
 RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
@@ -93,7 +96,7 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
     runtime.log().info("resuming from {} at step {}", saved->path(), saved->trainer().step);
   else if (spec.folder && resumes_newest)
     runtime.log().info("nothing to resume in {}: starting a new run{}", spec.folder->path,
-                       where_else(*spec.folder));
+                       where_else(*spec.folder, spec.settings_of));
   start_state(state, runtime, spec, saved);
   return lock;
 }
@@ -241,7 +244,7 @@ void Trainer::Steps::advance() {
   parts.session.set_exit_code(static_cast<int>(ErrorKind::kPreempted));
   if (parts.run.end() == RunEnd::kPreempted)
     parts.session.runtime().log().info("asked to stop: saved step {}; continue with {}",
-                                       trainer_.step_number(), parts.run.how_to_resume());
+                                       trainer_.step_number(), parts.run.spec().how_to_resume());
 }
 
 std::int64_t StepResult::number() const {

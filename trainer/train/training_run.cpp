@@ -1,6 +1,5 @@
 #include "trainer/train/training_run.h"
 
-#include <chrono>
 #include <utility>
 
 #include "checkpoint/file_format.h"
@@ -12,30 +11,6 @@
 
 namespace lockstep {
 namespace {
-
-double unix_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-RunSaves::Options saves_of(const RunSpec& spec, TrainingState& state,
-                           const std::string& resumed_from) {
-  const CheckpointConfig& saving = spec.options.checkpoint;
-  RunSaves::Options out{
-      .folder = spec.folder ? spec.folder->checkpoints : "",
-      .retention = {.keep_last = static_cast<int>(saving.keep_last), .keep_best = saving.keep_best},
-      .config_text = spec.config_text,
-      .resumed = !resumed_from.empty(),
-      .reserve = saving.save_interval > 0 || saving.keep_best};
-  if (saving.save_interval <= 0) return out;
-  if (out.resumed)
-    out.make_start = [path = resumed_from](CheckpointState& tensors) {
-      read_again(CheckpointReader(path), tensors);
-    };
-  else
-    out.make_start = [&state, seed = spec.options.seed, values = spec.values](
-                         CheckpointState& tensors) { draw_again(state, seed, values, tensors); };
-  return out;
-}
 
 /// Reads all of the data, which may take minutes.
 std::string digest_of(const Dataset& dataset, Activity activity) {
@@ -64,10 +39,10 @@ TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spe
       nonfinite_(spec_.options.training, spec_.settings_of),
       early_stopping_(spec_.options.early_stopping, state.progress, spec_.settings_of),
       skipped_(runtime),
-      saves_(saves_of(spec_, state, resumed_from), state, runtime),
-      judge_(state.progress),
+      saves_(spec_, state, runtime, resumed_from),
       resumed_(!resumed_from.empty()),
-      first_step_(state.progress.step) {
+      first_step_(state.progress.step),
+      log_(runtime, spec_, resumed_ ? first_step_ : -1) {
   state_.progress.seed = seed();
   state_.progress.tokenizer = spec_.tokenizer;
   state_.progress.samples = spec_.samples;
@@ -89,7 +64,11 @@ void TrainingRun::begin(const DataLoader& data, StepPlan plan, std::int64_t tota
   inputs_ = make_step_inputs(runtime_.engine(), first_micro_batch(),
                              plan_->batch.micro_batches_per_rank, seed());
   compare_with_saved_data(*data.dataset());
-  start_log(static_cast<double>(plan_->batch.global_batch_size * data.options().tokens_per_sample));
+  log_.begin(
+      {.first_step = steps_done(),
+       .total_steps = total_steps,
+       .steps_per_epoch = steps_per_epoch(),
+       .tokens_per_step = plan_->batch.global_batch_size * data.options().tokens_per_sample});
   end_ = RunEnd::kRunning;
   batches_ = std::make_unique<StepBatches>(
       runtime_, data, *plan_, skipped_,
@@ -107,19 +86,6 @@ void TrainingRun::compare_with_saved_data(const Dataset& data) {
     state_.progress.losses = {};  // losses on other data are not comparable
   }
   state_.progress.dataset_digest = digest;
-}
-
-void TrainingRun::start_log(double tokens_per_step) {
-  if (runtime_.is_master() && spec_.folder && !telemetry_)
-    telemetry_.emplace(Telemetry::Start{.run_folder = spec_.folder->path,
-                                        .resumed_step = resumed_ ? first_step_ : -1,
-                                        .total_steps = total_steps_,
-                                        .wall_time = unix_time(),
-                                        .console = spec_.options.progress_lines},
-                       spec_.options.logging, runtime_.clock(), runtime_.log());
-  step_log_.emplace(telemetry_ ? &*telemetry_ : nullptr, runtime_.metrics(), runtime_.clock(),
-                    runtime_.device().allocator(), spec_.options.logging.interval, tokens_per_step,
-                    steps_done(), total_steps_);
 }
 
 const Batch* TrainingRun::next() {
@@ -198,14 +164,7 @@ void TrainingRun::finish_step() {
   const StepEvidence evidence{summary.loss, summary.grad_norm};
   // Its first header compared what was saved before it.
   if (done.step == saves_.saved_step()) release_save(evidence);
-  judge_.add_step(evidence);
-  FinishedStep numbers;
-  numbers.step = done.step + 1;
-  numbers.epoch = static_cast<double>(numbers.step) / static_cast<double>(steps_per_epoch());
-  numbers.metrics = summary.metrics;
-  numbers.metrics["loss"] = summary.loss;
-  numbers.grad_norm = summary.grad_norm;
-  numbers.learning_rate = done.update.learning_rate;
+  saves_.add_step(evidence);
   stop_agreed_ = stop_agreed_ || summary.stop;
   check_finite(done, summary);
   if (summary.save_failed) {
@@ -213,8 +172,8 @@ void TrainingRun::finish_step() {
     saves_.finish();
   }
   warned_ = warned_ || summary.warned;
-  step_log_->add_step(numbers);
-  finished_step_ = numbers.step;
+  log_.add_step(done.step + 1, done.update.learning_rate, summary);
+  finished_step_ = done.step + 1;
 }
 
 void TrainingRun::check_finite(const InFlight& done, const StepSummary& summary) {
@@ -275,17 +234,12 @@ void TrainingRun::end_run() {
   release_save();
   saves_.finish();
   skipped_.end();
-  step_log_->flush();
+  log_.flush();
   batches_.reset();
   end_ = stop_agreed_             ? (saves ? RunEnd::kPreempted : RunEnd::kUnsaved)
          : early_stopping_.ends() ? RunEnd::kEarlyStopping
                                   : RunEnd::kFinished;
   watch_.on_stop(OnStop::kEnd);
-}
-
-std::string_view TrainingRun::how_to_resume() const {
-  return spec_.settings_of == SettingsOf::kConfig ? "--resume"
-                                                  : "TrainerOptions::checkpoint.resume: auto";
 }
 
 void TrainingRun::end_early() {
@@ -330,9 +284,8 @@ void TrainingRun::save_now() {
 
 // A resume continues after the saved step, so its metrics must be on file before the checkpoint.
 void TrainingRun::release_save(const std::optional<StepEvidence>& next) {
-  if (const std::string news = judge_.settle(saves_.saved_step(), next); !news.empty())
-    runtime_.log().warn("{}", news);
-  if (step_log_) step_log_->flush();
+  saves_.judge(next);
+  log_.flush();
   saves_.release();
 }
 
@@ -349,10 +302,6 @@ void TrainingRun::keep_last_save() {
     return;  // not the first error, and so not the one to report
   }
   saves_.wait();
-}
-
-double TrainingRun::epoch() const {
-  return static_cast<double>(steps_done()) / static_cast<double>(steps_per_epoch());
 }
 
 }  // namespace lockstep

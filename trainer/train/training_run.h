@@ -13,19 +13,16 @@
 
 #include "trainer/job/rank_runtime.h"
 #include "trainer/optimizers/schedule.h"
-#include "trainer/run/run_folder.h"
-#include "trainer/settings/setting_name.h"
-#include "trainer/telemetry/step_log.h"
 #include "trainer/train/data_loader.h"
 #include "trainer/train/early_stopping.h"
 #include "trainer/train/evaluate.h"
 #include "trainer/train/nonfinite_policy.h"
+#include "trainer/train/run_log.h"
 #include "trainer/train/run_saves.h"
+#include "trainer/train/run_spec.h"
 #include "trainer/train/skipped_log.h"
-#include "trainer/train/state_judge.h"
 #include "trainer/train/step_batches.h"
 #include "trainer/train/step_plan.h"
-#include "trainer/train/trainer_options.h"
 #include "trainer/train/training_step.h"
 
 namespace lockstep {
@@ -37,18 +34,6 @@ enum class RunEnd : std::uint8_t {
   kEarlyStopping,
   kPreempted,  ///< and saved
   kUnsaved,    ///< asked to stop, without time to save; a message was logged
-};
-
-/// The description of a run, besides its model and optimizer.
-struct RunSpec {
-  TrainerOptions options;                        ///< early_stopping.mode is not kAuto
-  SettingsOf settings_of = SettingsOf::kConfig;  ///< for messages
-  std::optional<RunFolder> folder = {};  ///< of options.run; nothing: the run leaves no files
-  std::string config_text = {};          ///< saved in checkpoints and <run>/config.yaml
-  std::string tokenizer = {};            ///< serialized, saved in checkpoints
-  std::string samples = {};  ///< their description (saved_texts.h), saved in checkpoints
-  bool same_data = false;    ///< the ranks' data was compared in full
-  GivenValues values = {};   ///< initial values of a new run in place of drawn ones
 };
 
 /// The numbers of a queued step, which are available later. Shared by the run and the user's
@@ -107,8 +92,6 @@ class TrainingRun {
 
   RunEnd end() const { return end_; }
   const RunSpec& spec() const { return spec_; }
-  /// "--resume": how to continue the run, for messages.
-  std::string_view how_to_resume() const;
   std::int64_t steps_done() const { return state_.progress.step; }
   std::int64_t steps_per_epoch() const { return plan_ ? plan_->sampler.steps_per_epoch() : 1; }
   /// Whether the current step was evaluated, perhaps before a resume.
@@ -140,9 +123,7 @@ class TrainingRun {
   void save_now();
   void release_save(const std::optional<StepEvidence>& next = {});
   bool due(std::int64_t interval) const { return interval > 0 && steps_done() % interval == 0; }
-  double epoch() const;
   void compare_with_saved_data(const Dataset& data);
-  void start_log(double tokens_per_step);
   std::int64_t first_micro_batch() const {
     return plan_->batch.first_micro_batch(runtime_.communicator().topology().position());
   }
@@ -156,17 +137,15 @@ class TrainingRun {
   EarlyStopping early_stopping_;
   SkippedLog skipped_;
   RunSaves saves_;
-  StateJudge judge_;
   bool resumed_;
   std::int64_t first_step_;
+  RunLog log_;
 
   // For the steps that begin() requested.
   std::int64_t total_steps_ = 0;
   std::optional<StepPlan> plan_;
   std::optional<Schedule> schedule_;
   StepInputs inputs_;
-  std::optional<Telemetry> telemetry_;  ///< on the master
-  std::optional<StepLog> step_log_;
   std::unique_ptr<StepBatches> batches_;  ///< null: no step is requested
 
   std::optional<Batch> current_;        ///< that next() returned

@@ -23,7 +23,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
   }
   MetricValues named;
   for (const auto& [metric, value] : result.metrics) named[name + "/" + metric] = value;
-  if (step_log_) step_log_->add_evaluation(steps_done(), epoch(), named);
+  log_.add_evaluation(steps_done(), named);
   if (name == "eval") {
     state_.progress.evaluated_step = steps_done();
     judge(result);
@@ -35,7 +35,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
 void TrainingRun::stop_at_bad_evaluation(const std::string& failure) {
   if (spec_.folder && spec_.options.checkpoint.save_interval >= 0) {
     save();
-    runtime_.log().info("saved step {}; continue with {}", steps_done(), how_to_resume());
+    runtime_.log().info("saved step {}; continue with {}", steps_done(), spec_.how_to_resume());
   }
   raise(ErrorKind::kData, "in the evaluation at step {}: {}", steps_done(), failure);
 }
@@ -82,7 +82,7 @@ void TrainingRun::judge(const Evaluation& result) {
   using Verdict = EarlyStopping::Verdict;
   const Verdict verdict = early_stopping_.add(steps_done(), result);
   if (const auto loss = result.metrics.find("loss"); loss != result.metrics.end())
-    judge_.add_evaluation(steps_done(), loss->second, verdict == Verdict::kBest);
+    saves_.add_evaluation(loss->second, verdict == Verdict::kBest);
   // The best parameters exist only now, and keep_best requires them on disk.
   if (verdict == Verdict::kBest && spec_.options.checkpoint.keep_best) save_now();
   if (verdict == Verdict::kEnds)

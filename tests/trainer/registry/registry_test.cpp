@@ -10,6 +10,7 @@
 #include "trainer/config/load.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
+#include "trainer/datasets/idx_data.h"
 #include "trainer/models/gpt2/gpt2.h"
 #include "trainer/models/vision/vision.h"
 #include "trainer/optimizers/adamw.h"
@@ -175,6 +176,19 @@ TEST(Registry, TheSchemaHasEachKeyOfAPathWithItsRows) {
   ASSERT_EQ(layers.size(), 2U);
   EXPECT_EQ(layers[0]["type"], "integer");
   EXPECT_EQ(layers[1]["x-only-with"], nlohmann::json({{"model.name", {"curve"}}}));
+}
+
+TEST(Registry, FindsAPartOfADatasetsSettingsByItsType) {
+  const Registry registry = with_curves();
+  OwnConfig own(IdxData{});
+  own.as<IdxData>().images.augmentation.shift = 3;
+  const DataConfig idx{.type = "idx", .keys = own};
+  const auto* images = registry.at(idx).part<ImageSettings>(idx.keys);
+  ASSERT_NE(images, nullptr);
+  EXPECT_EQ(images->augmentation.shift, 3);
+  EXPECT_EQ(registry.at(idx).part<std::string>(idx.keys), nullptr);
+  const DataConfig curves{.type = "points", .keys = OwnConfig(PointsData{})};
+  EXPECT_EQ(registry.at(curves).part<ImageSettings>(curves.keys), nullptr);
 }
 
 TEST(Registry, RefusesTwoOfAName) {

@@ -11,9 +11,9 @@ namespace {
 using testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const StepSummary kGood{.loss = 1, .grad_norm = 2};
-const StepSummary kBad{.loss = kInfinity, .grad_norm = kInfinity, .finite = false};
-const StepSummary kBrokenState{.loss = 1, .grad_norm = 2, .state_finite = false};
+const StepSummary kGood{.loss = 1, .grad_norm = 2, .metrics = {}};
+const StepSummary kBad{.loss = kInfinity, .grad_norm = kInfinity, .metrics = {}, .finite = false};
+const StepSummary kBrokenState{.loss = 1, .grad_norm = 2, .metrics = {}, .state_finite = false};
 
 void expect_silence(const NonFiniteVerdict& verdict) {
   EXPECT_EQ(verdict.warning, "");

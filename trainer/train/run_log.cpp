@@ -1,0 +1,48 @@
+#include "trainer/train/run_log.h"
+
+#include <chrono>
+
+namespace lockstep {
+namespace {
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+void RunLog::begin(const Steps& steps) {
+  steps_per_epoch_ = steps.steps_per_epoch;
+  if (runtime_.is_master() && spec_.folder && !telemetry_)
+    telemetry_.emplace(Telemetry::Start{.run_folder = spec_.folder->path,
+                                        .resumed_step = resumed_step_,
+                                        .total_steps = steps.total_steps,
+                                        .wall_time = unix_time(),
+                                        .console = spec_.options.progress_lines},
+                       spec_.options.logging, runtime_.clock(), runtime_.log());
+  step_log_.emplace(telemetry_ ? &*telemetry_ : nullptr, runtime_.metrics(), runtime_.clock(),
+                    runtime_.device().allocator(), spec_.options.logging.interval,
+                    static_cast<double>(steps.tokens_per_step), steps.first_step,
+                    steps.total_steps);
+}
+
+void RunLog::add_step(std::int64_t step, double learning_rate, const StepSummary& summary) {
+  FinishedStep done;
+  done.step = step;
+  done.epoch = epoch_of(step);
+  done.metrics = summary.metrics;
+  done.metrics["loss"] = summary.loss;
+  done.grad_norm = summary.grad_norm;
+  done.learning_rate = learning_rate;
+  step_log_->add_step(done);
+}
+
+void RunLog::add_evaluation(std::int64_t step, const MetricValues& metrics) {
+  if (step_log_) step_log_->add_evaluation(step, epoch_of(step), metrics);
+}
+
+void RunLog::flush() {
+  if (step_log_) step_log_->flush();
+}
+
+}  // namespace lockstep

@@ -30,12 +30,14 @@ bool is_of_earlier(const GraphDescriptor& graph, ValueId gradient, std::size_t n
 /// line that was not there before makes of gradients does not follow from them: they were recorded
 /// for it.
 bool works_on_earlier(const GraphDescriptor& graph, const OpGroup& group, std::size_t number,
-                      const std::vector<std::size_t>& group_of, bool new_line) {
+                      const std::vector<std::size_t>& group_of,
+                      const std::set<std::string>& replaced, bool new_line) {
   return std::ranges::any_of(group.ids, [&](ValueId id) {
     return std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
       const bool for_it = new_line && graph[operand].gradient && !graph[id].gradient;
       if (for_it) return is_of_earlier(graph, operand, number, group_of);
-      return group_of[index_of(operand)] < number && !is_leaf(graph, operand);
+      const bool is_new = graph[operand].gradient || !replaced.contains(graph.line(operand));
+      return group_of[index_of(operand)] < number && !is_leaf(graph, operand) && is_new;
     });
   });
 }
@@ -67,7 +69,8 @@ bool is_leaf(const GraphDescriptor& graph, ValueId id) {
   return op == Op::kInput || op == Op::kConstant || op == Op::kBroadcast || op == Op::kIota;
 }
 
-std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
+                               const std::set<std::string>& replaced) {
   std::vector<OpGroup> out;
   std::map<std::pair<std::string, std::string>, std::size_t> by_place;
   std::vector<std::size_t> group_of(index_of(graph.size()), kNoGroup);
@@ -90,7 +93,7 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
     if (told == group.ids.end()) told = std::ranges::find_if(group.ids, works);
     group.told = told == group.ids.end() ? group.ids.front() : *told;
     const bool new_line = !known.contains(graph.line(group.told));
-    group.follows = works_on_earlier(graph, group, number, group_of, new_line) ||
+    group.follows = works_on_earlier(graph, group, number, group_of, replaced, new_line) ||
                     (number > 0 && sums_micro_batches(graph, group));
     const std::string& line = graph.line(group.told);
     if (line.empty()) continue;

@@ -86,6 +86,7 @@ class TraceContext {
   /// The mode of the innermost ModeScope (mode.h); null outside of every scope.
   const Mode* mode() const { return mode_; }
   void set_mode(const Mode* mode);
+  void note_mode_place(const std::source_location& where);  ///< of the current mode
 
   /// While a user's call records a whole step: its line. See CallerScope (origin_scope.h).
   const std::optional<std::source_location>& caller() const { return caller_; }
@@ -146,12 +147,13 @@ class TraceContext {
   mutable std::string_view file_;
   const Origin* origin_ = nullptr;
   const Mode* mode_ = nullptr;
-  std::uint32_t mode_bit_ = 0;  ///< of the current mode
-  std::uint32_t modes_ = 0;     ///< of everything recorded since the last cut
+  std::uint8_t mode_number_ = 0;  ///< of the current mode
+  std::uint32_t modes_ = 0;       ///< of everything recorded since the last cut
   std::map<std::string_view, std::uint64_t> draws_;
   std::map<ValueId, ValueId> redirected_;
   std::vector<RematRegion> recomputed_;  ///< in the order of the trace, disjoint
   std::vector<ValueId> means_;
+  std::vector<ModePlace> mode_places_;
 };
 
 /// While alive, every recorded node and every error shows the line `where` instead of its own,

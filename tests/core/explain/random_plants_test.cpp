@@ -1,0 +1,224 @@
+// Random programs of parts, each of which can be recorded in two ways. Of a program in which one or
+// two parts changed exactly these are reported, with their lines; of one that did not change
+// nothing.
+#include <rapidcheck.h>
+
+#include <functional>
+#include <optional>
+#include <random>
+
+#include "core/trace/gradients.h"
+#include "tests/core/explain/planted.h"
+
+namespace lockstep {
+namespace {
+
+/// What the reports of a changed part may say: of all of these causes, with this line.
+struct Expected {
+  std::string part;
+  std::set<Cause> causes;
+  std::string needle;  ///< in one of the texts
+  int line = 0;        ///< 0: any
+};
+
+class Program {
+ public:
+  using Part = std::function<void(bool)>;
+
+  explicit Program(unsigned seed) : random_(seed) {
+    rows_ = pick({6, 8, 10});
+    for (int i = 0; i < kParts; ++i)
+      if (chance(3)) parts_.push_back(i);
+    if (parts_.empty()) parts_.push_back(pick({0, 1, 2, 3}));
+    std::shuffle(parts_.begin(), parts_.end(), random_);
+    trains_ = chance(2);
+    scoped_ = chance(2);
+    const int changes = std::min<int>(chance(2) ? 1 : 2, static_cast<int>(parts_.size()));
+    while (static_cast<int>(changed_.size()) < changes)
+      changed_.insert(parts_[random_() % parts_.size()]);
+    if (changed_.contains(kDType)) changed_.erase(kTraining);  // a report has one mode
+    backwards_ = chance(4);
+  }
+
+  /// Empty if the report is right; else what is wrong.
+  std::string check() {
+    record(backwards_);
+    const Explanation why = record(!backwards_);
+    const std::string wrong = judge(why);
+    if (!wrong.empty()) return wrong;
+    const std::size_t programs = plant_.structures.size();
+    record(!backwards_);
+    if (plant_.structures[programs] != plant_.structures[programs - 1])
+      return "the same program has another structure";
+    return "";
+  }
+
+ private:
+  static constexpr int kParts = 30;
+  static constexpr int kRows = 0, kDType = 12, kTraining = 13;
+
+  bool chance(unsigned of) { return random_() % of == 0; }
+  template <class T>
+  T pick(std::initializer_list<T> from) {
+    return *(from.begin() + random_() % from.size());
+  }
+
+  Explanation record(bool changed) {
+    expected_.clear();
+    sums_.clear();
+    held_.clear();
+    const std::int64_t rows = changed && changed_.contains(kRows) ? rows_ + rows_ / 2 : rows_;
+    h_ = plant_.input({DType::kF32, Shape{{rows, "batch"}, {6}}}, "batch.x");
+    const Tensor w = plant_.input({DType::kF32, Shape{6, 6}}, "w", InputKind::kParameter);
+    const Tensor b = plant_.input({DType::kF32, Shape{6}}, "b", InputKind::kParameter);
+    h_ = linear(h_, w, &b, true);
+    for (const int part : parts_) {
+      std::optional<ModuleScope> scope;
+      if (scoped_) scope.emplace(plant_.context, fmt::format("part.{}", part));
+      record_part(part, changed && changed_.contains(part));
+    }
+    Tensor loss = sum(h_ * h_);
+    for (const Tensor& each : sums_) loss = loss + each;
+    std::vector<Tensor> out = {loss};
+    if (trains_) {
+      const std::vector<Tensor> all{w, b};
+      const std::vector<Tensor> g = gradients(loss, all);
+      for (std::size_t i = 0; i < all.size(); ++i) out.push_back(all[i] - g[i] * 0.01);
+    }
+    h_ = Tensor();
+    sums_.clear();
+    return plant_.cut();
+  }
+
+  void expect(std::set<Cause> causes, const std::string& needle, int line) {
+    expected_.push_back({.part = fmt::format("part {}", current_),
+                         .causes = std::move(causes),
+                         .needle = needle,
+                         .line = line});
+  }
+  Tensor side(const Shape& shape, std::string_view name, DType dtype = DType::kF32) {
+    return plant_.input({dtype, shape}, name, InputKind::kState);
+  }
+  void add(const Tensor& x) { sums_.push_back(sum(x)); }
+
+  // One line for each part, which `expect` names.
+  // clang-format off
+  void record_part(int part, bool again) {
+    current_ = part;
+    const auto on = [&](std::set<Cause> causes, const std::string& needle, int line) { if (changed_.contains(part)) expect(std::move(causes), needle, line); };
+    const std::set<Cause> ops{Cause::kOpAdded, Cause::kOpRemoved};
+    TraceContext& context = plant_.context;
+    switch (part) {
+      case kRows:
+        on({Cause::kInputShape}, "batch.x[batch]", 0);
+        h_ = h_ - mean(h_, {0}, true);
+        break;
+      case 1: on({Cause::kConstant}, "", __LINE__); h_ = h_ * (again ? 0.7 : 0.3); break;
+      case 2: on({Cause::kConstant}, "", __LINE__); h_ = h_ + (again ? 1.1 : 2.9); break;
+      case 3: on({Cause::kAttribute}, "dims", __LINE__); h_ = h_ * softmax(h_, again ? 0 : 1); break;
+      case 4: on({Cause::kAttribute}, "start", __LINE__); add(exp(slice_dim(side(Shape{20}, "s4"), 0, again ? 3 : 1, again ? 11 : 9))); break;
+      case 5: on({Cause::kAttribute}, "dims", __LINE__); add(exp(mean(side(Shape{5, 5, 5}, "s5"), {again ? 1 : 2}))); break;
+      case 6: on(ops, "", __LINE__); h_ = again ? tanh(h_) : sin(h_); break;
+      case 7: on(ops, "abs", __LINE__); if (again) h_ = abs(h_); break;
+      case 8: { const Tensor a = exp(h_), c = tanh(h_); on({Cause::kOpOrder}, "", __LINE__ + 1);
+        h_ = again ? a - c : c - a; break; }
+      case 9: { on({Cause::kInputs}, "alpha", 0);
+        const Tensor k = again ? context.scalar(0.45, DType::kF32, "alpha") : context.constant(0.45, DType::kF32); h_ = h_ * k; break; }
+      case 10: on({Cause::kInputShape}, "s10[0]", 0); add(tanh(side(Shape{again ? 9 : 7, 4}, "s10"))); break;
+      case 11: on({Cause::kInputDtype}, "s11", 0); add(exp(convert(side(Shape{7}, "s11", again ? DType::kI32 : DType::kI64), DType::kF32))); break;
+      case kDType: { on({Cause::kMode}, "", __LINE__ + 1);
+        const ModeScope mode(context, {.compute_dtype = again ? DType::kBF16 : DType::kF32}); h_ = convert(tanh(to_compute_dtype(h_)), DType::kF32); break; }
+      case kTraining: { const RandomKey key{context.scalar(1, DType::kI64, "seed"), context.scalar(2, DType::kI64, "step"), context.scalar(3, DType::kI64, "micro")};
+        on({Cause::kMode}, "", __LINE__ + 1);
+        const ModeScope mode(context, {.training = !again, .key = key}); h_ = dropout(h_, 0.5); break; }
+      case 14: on(ops, "", __LINE__); for (int l = 0; l < (again ? 4 : 2); ++l) h_ = cos(h_); break;
+      case 15: on({Cause::kOutputSet}, "", __LINE__); { const Tensor t = cos(h_); if (again) held_.push_back(t); add(t); } break;
+      case 16: { const Tensor a = exp(h_); on({Cause::kOpOrder}, "", 0);
+        Tensor p, q; if (again) { q = tanh(a);
+          p = cos(a); } else { p = cos(a);
+          q = tanh(a); } h_ = p * q; break; }
+      default: record_more(part, again); break;
+    }
+  }
+
+  void record_more(int part, bool again) {
+    const auto on = [&](std::set<Cause> causes, const std::string& needle, int line) { if (changed_.contains(part)) expect(std::move(causes), needle, line); };
+    const std::set<Cause> ops{Cause::kOpAdded, Cause::kOpRemoved};
+    TraceContext& context = plant_.context;
+    switch (part) {
+      case 17: { const Tensor a = side(Shape{4, 4}, "a17"), c = side(Shape{4, 4}, "c17"); add(exp(a) + tanh(c));
+        const Tensor& p = again ? c : a; const Tensor& q = again ? a : c; on({Cause::kInputs}, "each other's places", __LINE__ + 1);
+        add(softmax(p, 1) * (log_softmax(p, 1) - log_softmax(q, 1))); break; }
+      case 18: { const Tensor q = side(Shape{2, 5, 2, 4}, "q18"); on({Cause::kAttribute}, "causal", __LINE__); add(attention(q, q, q, {.causal = again, .scale = 0.5})); break; }
+      case 19: { ConvSpec spec; if (again) spec.stride = {2, 2}; const Tensor x = side(Shape{1, 1, 12, 12}, "i19"), w = side(Shape{2, 1, 3, 3}, "w19"); on({Cause::kAttribute}, "stride", __LINE__); add(tanh(convolution(x, w, spec))); break; }
+      case 20: on(ops, "", __LINE__); h_ = select(again ? greater(h_, 0.21) : less(h_, 0.21), h_, 0.0); break;
+      case 21: on({Cause::kConstant}, "", __LINE__); add(exp(pad(side(Shape{7, 7}, "s21"), again ? -1.3 : 0.6, {1, 1}, {1, 1}))); break;
+      case 22: on({Cause::kAttribute}, "high", __LINE__); add(exp(pad(side(Shape{7, 7}, "s22"), 0.0, {1, 1}, {1, again ? 3 : 1}))); break;
+      case 23: on({Cause::kAttribute}, "axis", __LINE__); add(select(less(iota(context, Shape{5, 5}, again ? 1 : 0, DType::kI32), 3.0), side(Shape{5, 5}, "s23"), 0.0)); break;
+      case 24: { std::vector<Tensor> all = {side(Shape{3, 4}, "p24"), side(Shape{3, 4}, "q24")}; if (again) all.push_back(all[0]); on({Cause::kInputs}, "operands of concatenate", __LINE__); add(exp(concatenate(all, 0))); break; }
+      case 25: on({Cause::kConstant}, "", __LINE__); add(side(Shape{3}, "s25") * context.constant(HostTensor::of(Shape{3}, std::vector<float>{1.5F, again ? 2.7F : 2.6F, 3.1F}))); break;
+      case 26: { const Tensor a = side(Shape{6, 6}, "a26"); on({Cause::kAttribute}, "", __LINE__); add(tanh(linear(exp(a), tanh(a), nullptr, again))); break; }
+      case 27: { const Tensor u = tanh(h_), v = exp(h_); on({Cause::kInputs}, "each other's places", __LINE__ + 1);
+        h_ = sin(again ? v : u) - cos(again ? u : v); break; }
+      case 28: on({Cause::kInputs, Cause::kConstant}, "s28", 0); { const Tensor k = again ? context.constant(HostTensor::of(Shape{3}, std::vector<float>{1, 2, 4})) : side(Shape{3}, "s28"); add(exp(k) * side(Shape{3}, "t28")); } break;
+      case 29: { const Tensor a = side(Shape{5, 7}, "a29"); on({Cause::kAttribute}, "", __LINE__); add(exp(reduce_max(a, {again ? 0 : 1}))); break; }
+      default: break;
+    }
+  }
+  // clang-format on
+
+  std::string judge(const Explanation& why) const {
+    std::string wrong;
+    const auto fits = [](const Difference& d, const Expected& site) {
+      return site.causes.contains(d.cause) &&
+             (site.line == 0 ||
+              d.line == fmt::format("random_plants_test.cpp:{}", site.line));
+    };
+    for (const Expected& site : expected_) {
+      const bool told = std::ranges::any_of(why.differences, [&](const Difference& d) {
+        return !d.derived && fits(d, site) && d.text().find(site.needle) != std::string::npos;
+      });
+      if (!told)
+        wrong += fmt::format("{} (line {}) was not told; ", site.part, site.line);
+    }
+    for (const Difference& d : why.differences)
+      if (!d.derived && std::ranges::none_of(expected_, [&](const Expected& site) {
+            return fits(d, site);
+          }))
+        wrong += fmt::format("told, but not changed: {} {} ({}); ", name_of(d.cause), d.text(),
+                             d.line);
+    if (wrong.empty()) return "";
+    std::string parts;
+    for (const int part : parts_) parts += fmt::format(" {}", part);
+    return fmt::format("{}parts{}{}{}; report: {}", wrong, parts, trains_ ? ", trains" : "",
+                       scoped_ ? ", scoped" : "", why.text(9));
+  }
+
+  std::mt19937 random_;
+  Planted plant_;
+  std::int64_t rows_ = 8;
+  std::vector<int> parts_;
+  std::set<int> changed_;
+  bool trains_ = false;
+  bool scoped_ = false;
+  bool backwards_ = false;
+  int current_ = 0;
+  Tensor h_;
+  std::vector<Tensor> sums_;
+  std::vector<Tensor> held_;
+  std::vector<Expected> expected_;
+};
+
+TEST(RandomPlants, AreReportedAndNothingElse) {
+  const bool right = rc::check("exactly what changed is reported", [] {
+    const auto first = *rc::gen::arbitrary<unsigned>();
+    for (unsigned seed = first; seed < first + 20; ++seed) {
+      const std::string wrong = Program(seed).check();
+      if (!wrong.empty()) RC_FAIL(fmt::format("seed {}: {}", seed, wrong));
+    }
+  });
+  EXPECT_TRUE(right);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -91,7 +91,7 @@ class CompilationJournal {
   ProgramHistory history_;
   CauseTally causes_;
   CompilationListener listener_;
-  Cut last_cut_;                  ///< without what refers to its trace
+  Cut last_cut_;  ///< without what refers to its trace
   std::map<std::pair<std::string_view, std::uint32_t>, std::int64_t> cuts_;  ///< of each line
   std::size_t warn_at_ = 0;       ///< programs; 0: at the limit
   std::set<std::string> padded_;  ///< dimensions

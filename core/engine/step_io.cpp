@@ -116,7 +116,8 @@ CompileSettings compile_settings(const CompileOptions& options) {
       {"the processor", cpu_model().hex(), Cause::kIsa},
       {"vector units", target.isa == Isa::kAvx2 ? "avx2" : "avx512", Cause::kIsa},
       {"bf16 units", name_of_units(target.bf16), Cause::kIsa},
-      {"device.memory_gb", size(static_cast<std::int64_t>(target.memory_bytes), 0x1p30), Cause::kOptions},
+      {"device.memory_gb", size(static_cast<std::int64_t>(target.memory_bytes), 0x1p30),
+       Cause::kOptions},
       {"distributed.bucket_mb", size(buckets.bucket_bytes, 0x1p20), Cause::kOptions},
       {"distributed.first_bucket_mb", size(buckets.first_bucket_bytes, 0x1p20), Cause::kOptions},
   };

@@ -17,7 +17,7 @@ Follows yes_if(bool follows) {
 
 template <class Fact>
 std::vector<Fact> of_operands(const GraphDescriptor& graph, ValueId id,
-                              Fact GraphDescriptor::Node::* fact) {
+                              Fact GraphDescriptor::Node::*fact) {
   std::vector<Fact> out;
   for (const ValueId operand : graph.operands(id)) out.push_back(graph[operand].*fact);
   return out;
@@ -35,8 +35,7 @@ Follows AttributeRules::judge(ValueId id, Attr attr) const {
     case Attr::kLow:
     case Attr::kHigh: return judge_padding(id, before, now);
     case Attr::kScale: return judge_scale(before, now);
-    case Attr::kGroups:
-      return yes_if(context_.sizes.explain(before, now) || has_other_rank(id));
+    case Attr::kGroups: return yes_if(context_.sizes.explain(before, now) || has_other_rank(id));
     case Attr::kTo:
       return yes_if(context_.input_dtype || context_.mode.changes_dtypes() ||
                     of_operands(now_, id, &GraphDescriptor::Node::dtype) !=
@@ -134,14 +133,19 @@ Follows AttributeRules::judge_bound(ValueId id, Attr attr, IntView before, IntVi
 
 /// Filled up to a fixed size, or perhaps to a multiple of something.
 Follows AttributeRules::judge_padding(ValueId id, IntView before, IntView now) const {
-  if (context_.sizes.explain_rest(before, now) || has_other_rank(id)) return Follows::kYes;
+  if (has_other_rank(id)) return Follows::kYes;
   const auto old_sizes = old_.sizes(old_of(id));
   const auto sizes = now_.sizes(id);
   if (before.size() != now.size() || old_sizes.size() != sizes.size()) return Follows::kNo;
-  for (std::size_t i = 0; i < now.size(); ++i)
-    if (before[i] != now[i] && std::gcd(old_sizes[i], sizes[i]) <= std::max(before[i], now[i]))
-      return Follows::kNo;
-  return Follows::kPerhaps;
+  Follows out = Follows::kYes;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (before[i] == now[i] || old_sizes[i] == sizes[i] ||
+        context_.sizes.contains(before[i], now[i]))
+      continue;
+    if (std::gcd(old_sizes[i], sizes[i]) <= std::max(before[i], now[i])) return Follows::kNo;
+    out = Follows::kPerhaps;
+  }
+  return out;
 }
 
 Follows AttributeRules::judge_scale(IntView before, IntView now) const {

@@ -1,5 +1,3 @@
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,10 +9,10 @@
 
 #include "core/explain/attribute_rules.h"
 #include "core/explain/differences.h"
-#include "core/explain/exchanged.h"
 #include "core/explain/literals.h"
 #include "core/explain/mode_change.h"
 #include "core/explain/op_groups.h"
+#include "core/explain/operand_changes.h"
 #include "core/explain/remedies.h"
 #include "core/explain/taken_numbers.h"
 #include "core/ir/literal_text.h"
@@ -29,9 +27,6 @@ class LeafComparison {
       : graphs_(graphs), old_(graphs.old), now_(graphs.now), mode_(graphs) {
     same_ops_ = note_unmatched(now_, graphs.alignment.to_old) &&
                 note_unmatched(old_, graphs.alignment.to_new);
-    for (ValueId id = 0; id < now_.size(); ++id)
-      ops_moved_ = ops_moved_ || (graphs.alignment.moved[index_of(id)] && !is_leaf(now_, id) &&
-                                  !now_[id].gradient);
   }
 
   std::vector<Difference> run() {
@@ -43,27 +38,17 @@ class LeafComparison {
       if (old_of(id) != kNoValue && now_[id].op != Op::kInput) compare_attrs(id);
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue && now_[id].op == Op::kConstant) compare_constant(id);
+    OperandChanges operands(graphs_, {same_ops_, disturbed_lines()}, out_);
     for (ValueId id = 0; id < now_.size(); ++id)
-      if (old_of(id) != kNoValue) compare_operands(id);
+      if (old_of(id) != kNoValue) compare_operands(id, operands);
     mark_repeated();
     tell_order_of_numbers();
-    tell_exchange(inputs_, "inputs");
-    tell_exchange(results_, "results");
+    operands.settle();
     return std::move(out_);
   }
 
  private:
   /// Values that ops took in place of others.
-  struct Replaced {
-    ValueId before;
-    ValueId now;  ///< what the old graph has of it
-    ValueId taker;
-    std::size_t difference;
-    friend bool operator==(const Replaced& a, const Replaced& b) {
-      return a.before == b.before && a.now == b.now;
-    }
-  };
-  using Taken = std::vector<Replaced>;
   struct ToldNumber {
     std::size_t difference;
     NumberPair number;
@@ -78,6 +63,16 @@ class LeafComparison {
       if (!is_leaf(graph, id)) changed_places_.emplace(graph.line(id), graph.scope(id));
     }
     return none;
+  }
+
+  /// Lines that recorded other ops, or in another order.
+  std::set<std::string> disturbed_lines() const {
+    std::set<std::string> out;
+    for (const AttributeRules::Place& place : changed_places_) out.insert(place.first);
+    for (ValueId id = 0; id < now_.size(); ++id)
+      if (graphs_.alignment.moved[index_of(id)] && !is_leaf(now_, id) && !now_[id].gradient)
+        out.insert(now_.line(id));
+    return out;
   }
 
   ValueId old_of(ValueId id) const { return graphs_.alignment.to_old[index_of(id)]; }
@@ -189,8 +184,7 @@ class LeafComparison {
       const Follows follows = rules().judge(id, attr);
       const bool sized = has(Cause::kInputShape) && sized_[index_of(id)];
       difference.perhaps = follows == Follows::kPerhaps && sized;
-      difference.derived =
-          follows == Follows::kYes || difference.perhaps || other_op_of_line(id);
+      difference.derived = follows == Follows::kYes || difference.perhaps || other_op_of_line(id);
       difference.remedy =
           remedy_of_attr(attr, count_elements(now_.sizes(id)) != count_elements(old_.sizes(old)));
       if (attr == Attr::kDims && info_of(now_[id].op).op_class == OpClass::kReduction)
@@ -297,18 +291,9 @@ class LeafComparison {
     tell_order(out_[numbers_[told[0]].difference], "numbers");
   }
 
-  static void tell_order(Difference& difference, const char* of_what) {
-    difference.cause = Cause::kOpOrder;
-    difference.derived = false;
-    difference.subject = of_what;
-    difference.from.clear();
-    difference.to = fmt::format("are taken in another order at {}", difference.line);
-    difference.remedy = remedy_of(Cause::kOpOrder);
-  }
-
   // Operands.
 
-  void compare_operands(ValueId id) {
+  void compare_operands(ValueId id, OperandChanges& changes) {
     const auto before = old_.operands(old_of(id));
     const auto operands = now_.operands(id);
     std::vector<ValueId> mapped;
@@ -316,7 +301,7 @@ class LeafComparison {
     if (std::ranges::equal(mapped, before)) return;
     if (compare_merged_constants(id, before, operands)) return;
     if (now_[id].op == Op::kConcatenate && before.size() != operands.size()) {
-      tell_parts(id);
+      changes.tell_parts(id);
       return;
     }
     const auto gone = [&](ValueId operand) {
@@ -326,123 +311,13 @@ class LeafComparison {
     if (std::ranges::find(mapped, kNoValue) != mapped.end() || std::ranges::any_of(before, gone))
       return;
     if (std::ranges::is_permutation(mapped, before)) {
-      add(Cause::kOpOrder, id, describe(now_, id), "", "takes its operands in another order")
-          .remedy = kSwapRemedy;
-      out_.back().derived = ops_moved_;
+      changes.tell_swap(id);
     } else {
-      tell_operand(id, before, operands);
+      changes.tell_operand(id);
     }
     // An update that takes another gradient.
     const auto is_gradient = [&](ValueId operand) { return bool{now_[operand].gradient}; };
     out_.back().gradient = out_.back().gradient || std::ranges::any_of(operands, is_gradient);
-  }
-
-  /// A list that has another length. What was recorded to make it so is told instead.
-  void tell_parts(ValueId id) {
-    const auto recorded = [](const GraphDescriptor& graph, const std::vector<ValueId>& to_other) {
-      return [&](ValueId part) {
-        return to_other[index_of(part)] == kNoValue && graph[part].op != Op::kInput;
-      };
-    };
-    const auto before = old_.operands(old_of(id));
-    const auto operands = now_.operands(id);
-    Difference& difference = add(Cause::kInputs, id, "operands of " + name_of(id),
-                                 std::to_string(before.size()), std::to_string(operands.size()));
-    difference.derived = std::ranges::any_of(operands, recorded(now_, graphs_.alignment.to_old)) ||
-                         std::ranges::any_of(before, recorded(old_, graphs_.alignment.to_new));
-    difference.remedy = kPartsRemedy;
-  }
-
-  /// The first that is another one.
-  void tell_operand(ValueId id, std::span<const ValueId> before,
-                    std::span<const ValueId> operands) {
-    std::size_t i = 0;
-    while (i < operands.size() && i < before.size() && old_of(operands[i]) == before[i]) ++i;
-    const bool input = (i < before.size() && old_.is_input(before[i])) ||
-                       (i < operands.size() && now_.is_input(operands[i]));
-    Difference& difference =
-        add(Cause::kInputs, id, fmt::format("operand {} of {}", i, describe(now_, id)),
-            i < before.size() ? describe(old_, before[i]) : "none",
-            i < operands.size() ? describe(now_, operands[i]) : "none");
-    if (difference.from == difference.to) {  // results of one line, which the new graph counts
-      difference.from = describe_numbered(now_, graphs_.alignment.to_new[index_of(before[i])]);
-      difference.to = describe_numbered(now_, operands[i]);
-    }
-    if (!input) difference.remedy = kOperandRemedy;
-    if (now_[id].gradient) {
-      difference.derived = !same_ops_ || ops_moved_;
-      return;
-    }
-    Taken& taken = input ? inputs_ : results_;
-    // What takes another result changes the way of the gradients.
-    difference.derived = !input && !taken.empty();
-    bool known = true;  // one input in the place of another is one cause, however many ops take it
-    for (; i < operands.size() && i < before.size(); ++i) {
-      const Replaced replaced{before[i], old_of(operands[i]), id, out_.size() - 1};
-      if (replaced.before == replaced.now) continue;
-      known = known && std::ranges::find(taken, replaced) != taken.end();
-      taken.push_back(replaced);
-    }
-    difference.derived = difference.derived || known;
-  }
-
-  /// Several ops took the same values, each another of them: in another order, or in each other's
-  /// roles.
-  void tell_exchange(const Taken& taken, const char* what) {
-    if (taken.empty()) return;
-    std::map<ValueId, ValueId> to;  // what took whose place, if that is one for each
-    std::vector<ValueId> before, now;
-    for (const Replaced& each : taken) {
-      to.emplace(each.before, each.now);
-      before.push_back(each.before);
-      now.push_back(each.now);
-    }
-    std::set<ValueId> places, values;
-    for (const auto& [place, value] : to) {
-      places.insert(place);
-      values.insert(value);
-    }
-    std::ranges::sort(before);
-    std::ranges::sort(now);
-    const bool permuted = to.size() > 1 && places == values &&
-                          std::ranges::all_of(taken, [&](const Replaced& each) {
-                            return to[each.before] == each.now;
-                          });
-    // To another value because of ops that came, went, or moved.
-    const bool follows = ops_moved_ || (!permuted && !same_ops_);
-    const bool exchanged = permuted || (before.size() > 1 && before == now);
-    for (const Replaced& each : taken)
-      if (follows || exchanged) out_[each.difference].derived = true;
-    if (follows || !exchanged) return;
-    Difference& first = out_[taken.front().difference];
-    if (permuted && !are_terms(taken) && !are_equal_but_for_order(old_, now_)) {
-      tell_roles(first, places);
-    } else {
-      tell_order(first, what);
-    }
-  }
-
-  /// Whether all are taken by the ops of one line that add them up.
-  bool are_terms(const Taken& taken) const {
-    const ValueId first = taken.front().taker;
-    return std::ranges::all_of(taken, [&](const Replaced& each) {
-      return info_of(now_[each.taker].op).commutative && now_[each.taker].op == now_[first].op &&
-             now_[each.taker].origin == now_[first].origin;
-    });
-  }
-
-  /// These took each other's places.
-  void tell_roles(Difference& difference, const std::set<ValueId>& values) const {
-    std::vector<std::string> names;
-    for (const ValueId value : values) names.push_back(describe(old_, value));
-    const std::string last = std::move(names.back());
-    names.pop_back();
-    difference.cause = Cause::kInputs;
-    difference.derived = false;
-    difference.subject = fmt::format("{} and {}", fmt::join(names, ", "), last);
-    difference.from.clear();
-    difference.to = fmt::format("took each other's places at {}", difference.line);
-    difference.remedy = kOperandRemedy;
   }
 
   /// Equal numbers are recorded once: one that changes may part from another, or join it. Whether
@@ -491,8 +366,6 @@ class LeafComparison {
   const GraphDescriptor& now_;
   ModeChange mode_;
   bool same_ops_ = false;
-  bool ops_moved_ = false;
-  Taken inputs_, results_;
   SizeChanges sizes_;
   std::vector<bool> sized_;
   std::set<AttributeRules::Place> changed_places_;  ///< with ops that one graph has alone

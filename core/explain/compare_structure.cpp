@@ -1,4 +1,7 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -39,8 +42,9 @@ class StructureComparison {
     const std::vector<OpGroup> went = group_ops(old_, removed_, lines_of(now_, added_));
     add_inputs(now_, added_, came, "is a new input");
     add_inputs(old_, removed_, went, "is no longer an input");
-    add_ops(Cause::kOpAdded, now_, added_, came, "was added", "were added");
-    add_ops(Cause::kOpRemoved, old_, removed_, went, "is gone", "are gone");
+    add_ops(Cause::kOpAdded, now_, came, "was added", "were added");
+    add_ops(Cause::kOpRemoved, old_, went, "is gone", "are gone");
+    tell_changed_places();
     add_moved();
     compare_outputs();
     return std::move(out_);
@@ -169,9 +173,9 @@ class StructureComparison {
     const std::string value = print_literal(other, constant, true);
     const std::string what = describe(other, constant) +
                              (value == other.type(constant) ? "" : fmt::format(" of {}", value));
-    difference.to = fmt::format("{} {}, in {}",
-                                &graph == &now_ ? "took the place of" : "was replaced by", what,
-                                describe(graph, user));
+    difference.to =
+        fmt::format("{} {}, in {}", &graph == &now_ ? "took the place of" : "was replaced by", what,
+                    describe(graph, user));
     const bool made_now = &other == &now_ && !other.line(constant).empty();
     difference.line = made_now ? other.line(constant) : graph.line(user);
     difference.scope = made_now ? other.scope(constant) : graph.scope(user);
@@ -201,10 +205,9 @@ class StructureComparison {
 
   // Ops that came or went.
 
-  void add_ops(Cause cause, const GraphDescriptor& graph, const std::vector<ValueId>& ids,
-               const std::vector<OpGroup>& groups, const char* one, const char* many) {
+  void add_ops(Cause cause, const GraphDescriptor& graph, const std::vector<OpGroup>& groups,
+               const char* one, const char* many) {
     const GroupRules rules(graphs_, leaves_, added_, removed_);
-    const bool derived = only_liveness_ || rules.is_loop(graph, ids);
     for (const OpGroup& group : groups) {
       const ValueId id = group.told;
       Difference difference{.cause = cause, .subject = describe(graph, id), .to = one};
@@ -221,8 +224,8 @@ class StructureComparison {
       if (graph[id].op == Op::kRandomBits) difference.remedy = kDropoutRemedy;
       if (graph.is_update(id)) difference.remedy = kUpdateRemedy;
       const Follows follows = rules.judge(graph, group);
-      difference.perhaps = !derived && !group.follows && follows == Follows::kPerhaps;
-      difference.derived = derived || group.follows || follows != Follows::kNo;
+      difference.derived = only_liveness_ || group.follows || follows != Follows::kNo;
+      difference.perhaps = !only_liveness_ && !group.follows && follows == Follows::kPerhaps;
       out_.push_back(std::move(difference));
     }
   }
@@ -232,6 +235,40 @@ class StructureComparison {
   }
 
   // Order.
+
+  /// The same ops one after the other on other lines, in another order.
+  void tell_changed_places() {
+    const auto own = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+      std::vector<ValueId> out;
+      std::ranges::copy_if(ids, std::back_inserter(out),
+                           [&](ValueId id) { return !is_leaf(graph, id) && !graph[id].gradient; });
+      return out;
+    };
+    const std::vector<ValueId> went = own(old_, removed_), came = own(now_, added_);
+    const auto ops = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+      std::vector<int> out;
+      for (const ValueId id : ids) out.push_back(graph[id].op.number());
+      return out;
+    };
+    std::vector<int> before = ops(old_, went), after = ops(now_, came);
+    if (only_liveness_ || before == after) return;
+    std::ranges::sort(before);
+    std::ranges::sort(after);
+    if (before != after) return;
+    for (Difference& difference : out_) difference.derived = true;
+    const auto list = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+      std::vector<std::string> out;
+      for (const ValueId id : ids) out.push_back(describe(graph, id));
+      return fmt::format("{}", fmt::join(out, ", "));
+    };
+    out_.push_back({.cause = Cause::kOpOrder,
+                    .subject = "ops changed places",
+                    .from = list(old_, went),
+                    .to = list(now_, came),
+                    .line = now_.line(came.front()),
+                    .scope = now_.scope(came.front()),
+                    .remedy = remedy_of(Cause::kOpAdded)});
+  }
 
   void add_moved() {
     if (moved_.empty()) return;
@@ -281,8 +318,7 @@ class StructureComparison {
       add_output(now_, now_.outputs().front(), "and the other outputs were made in another order",
                  true);
       out_.back().remedy = kOutputOrderRemedy;
-      out_.back().derived =
-          out_.back().derived || !moved_.empty() || has_leaf(Cause::kOpOrder);
+      out_.back().derived = out_.back().derived || !moved_.empty() || has_leaf(Cause::kOpOrder);
     } else {
       compare_updates();
     }
@@ -301,11 +337,16 @@ class StructureComparison {
     difference.scope = graph.scope(id);
     difference.gradient = graph[id].gradient;
     const bool others = !added_.empty() || !removed_.empty() || !moved_.empty();
-    difference.derived =
-        (((with_op && others) || (ops_differ() && !is_one_more(graph, with_op))) &&
-         !only_liveness_) ||
-        mode_.changes_updates();
+    difference.derived = (((with_op && others) || (ops_differ() && !is_one_more(graph, with_op))) &&
+                          !only_liveness_) ||
+                         (mode_.changes_updates() && is_next_value(graph, id));
     out_.push_back(std::move(difference));
+  }
+
+  static bool is_next_value(const GraphDescriptor& graph, ValueId output) {
+    return std::ranges::any_of(graph.updates(), [&](const Update& update) {
+      return graph.outputs()[static_cast<std::size_t>(update.output)] == output;
+    });
   }
 
   /// Whether one of a graph's outputs stands for none of the other graph: its value is computed

@@ -14,8 +14,8 @@ namespace lockstep {
 /// differ.
 bool are_equal_but_for_order(const GraphDescriptor& a, const GraphDescriptor& b);
 
-/// Of graphs that are op by op the same, by line and scope, whatever the ops take. Inputs correspond
-/// by name, unnamed ones by their order. Empty if that does not hold.
+/// Of graphs that are op by op the same, by line and scope, whatever the ops take. Inputs
+/// correspond by name, unnamed ones by their order. Empty if that does not hold.
 std::optional<Alignment> align_in_place(const GraphDescriptor& old, const GraphDescriptor& now);
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@ namespace lockstep {
 
 Follows GroupRules::judge(const GraphDescriptor& graph, const OpGroup& group) const {
   if (only_leaves(graph, group) || converts(graph, group) || begins_with_dtype(graph, group) ||
-      restores_shape(graph, group) || follows_input(graph, group) ||
+      restores_shape(graph, group) || follows_input(graph, group) || is_loop(graph, group) ||
       mode_.explains_ops(graph, group))
     return Follows::kYes;
   return fits_sizes(graph, group) ? Follows::kPerhaps : Follows::kNo;
@@ -25,33 +25,26 @@ bool GroupRules::only_leaves(const GraphDescriptor& graph, const OpGroup& group)
       std::ranges::find(leaves_, Cause::kConstant, &Difference::cause) != leaves_.end() ||
       std::ranges::any_of(added_, [&](ValueId id) { return now_.is_input(id); }) ||
       std::ranges::any_of(removed_, [&](ValueId id) { return old_.is_input(id); });
-  const bool others =
-      std::ranges::any_of(added_, [&](ValueId id) { return !is_leaf(now_, id); }) ||
-      std::ranges::any_of(removed_, [&](ValueId id) { return !is_leaf(old_, id); });
+  const bool others = std::ranges::any_of(added_, [&](ValueId id) { return !is_leaf(now_, id); }) ||
+                      std::ranges::any_of(removed_, [&](ValueId id) { return !is_leaf(old_, id); });
   return is_leaf(graph, group.told) && (numbers || others || has_leaf(Cause::kInputShape));
 }
 
-/// Conversions come and go with the dtypes of inputs, with other ops that have another one, and
-/// with conversions before them.
+/// Conversions come and go with the dtypes of what they convert, or of what is taken with it, and
+/// with ops that they were recorded for.
 bool GroupRules::converts(const GraphDescriptor& graph, const OpGroup& group) const {
-  const auto is_conversion = [](const GraphDescriptor& of, ValueId id) {
-    return of[id].op == Op::kConvert || is_leaf(of, id);
+  const auto is_conversion = [&](ValueId id) {
+    return graph[id].gradient || graph[id].op == Op::kConvert || is_leaf(graph, id);
   };
-  if (graph[group.told].gradient || !std::ranges::all_of(group.ids, [&](ValueId id) {
-        return graph[id].gradient || is_conversion(graph, id);
-      }))
-    return false;
-  const auto others = [&](const GraphDescriptor& of, const std::vector<ValueId>& ids) {
-    return std::ranges::any_of(
-        ids, [&](ValueId id) { return !of[id].gradient && !is_conversion(of, id); });
-  };
-  return has_leaf(Cause::kInputDtype) || others(now_, added_) || others(old_, removed_) ||
-         std::ranges::all_of(group.ids,
-                             [&](ValueId id) {
-                               return graph[id].gradient || is_leaf(graph, id) ||
-                                      converts_other_dtype(graph, id);
-                             }) ||
-         place_takes_other_dtype(graph, group);
+  // There and back: it rounds, which no dtype asks for.
+  const bool rounds = std::ranges::any_of(group.ids, [&](ValueId id) {
+    if (graph[id].op != Op::kConvert || graph[id].gradient) return false;
+    const ValueId from = graph.operands(id)[0];
+    return graph[from].op == Op::kConvert && from >= group.ids.front() &&
+           graph[graph.operands(from)[0]].dtype == graph[id].dtype;
+  });
+  return !rounds && !graph[group.told].gradient && std::ranges::all_of(group.ids, is_conversion) &&
+         (touches_other_dtype(graph, group) || place_takes_other_dtype(graph, group));
 }
 
 /// Whether a loop over inputs, as that of an update over parameters, has one more or less, of
@@ -100,7 +93,8 @@ bool GroupRules::restores_shape(const GraphDescriptor& graph, const OpGroup& gro
     if (theirs == kNoValue || std::ranges::equal(graph.sizes(operand), theirs_of.sizes(theirs)))
       return false;
     return std::ranges::equal(graph.sizes(id), theirs_of.sizes(theirs)) ||
-           (graph[operand].rank != theirs_of[theirs].rank && graph[id].rank == theirs_of[theirs].rank);
+           (graph[operand].rank != theirs_of[theirs].rank &&
+            graph[id].rank == theirs_of[theirs].rank);
   });
 }
 
@@ -123,15 +117,15 @@ bool GroupRules::fits_sizes(const GraphDescriptor& graph, const OpGroup& group) 
     const auto before = graph.sizes(source);
     const auto after = graph.sizes(id);
     for (std::size_t i = 0; i < after.size(); ++i)
-      if (after[i] != before[i] && !others.contains(i) && !changed.contains(after[i]))
-        return false;
+      if (after[i] != before[i] && !others.contains(i) && !changed.contains(after[i])) return false;
     return true;
   };
   return fits(group.told) && std::ranges::all_of(group.ids, follows);
 }
 
 /// Of a value that both graphs have.
-std::set<std::size_t> GroupRules::changed_dimensions(const GraphDescriptor& graph, ValueId id) const {
+std::set<std::size_t> GroupRules::changed_dimensions(const GraphDescriptor& graph,
+                                                     ValueId id) const {
   const ValueId theirs = to_other(graph)[index_of(id)];
   std::set<std::size_t> out;
   if (theirs == kNoValue) return out;
@@ -150,11 +144,29 @@ std::set<std::int64_t> GroupRules::changed_sizes(const GraphDescriptor& graph) c
   return out;
 }
 
-/// Whether it converts a value that has another dtype in the other graph.
-bool GroupRules::converts_other_dtype(const GraphDescriptor& graph, ValueId id) const {
-  const ValueId operand = graph.operands(id)[0];
-  const ValueId theirs = to_other(graph)[index_of(operand)];
-  return theirs != kNoValue && graph[operand].dtype != other(graph)[theirs].dtype;
+/// Of a value that both graphs have.
+bool GroupRules::has_other_dtype(const GraphDescriptor& graph, ValueId id) const {
+  const ValueId theirs = to_other(graph)[index_of(id)];
+  return theirs != kNoValue && graph[id].dtype != other(graph)[theirs].dtype;
+}
+
+/// Whether a conversion of the group takes a value of another dtype, or a result that only this
+/// graph has, or is taken with one of these.
+bool GroupRules::touches_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
+  const auto in_group = [&](ValueId id) {
+    return std::ranges::find(group.ids, id) != group.ids.end();
+  };
+  const auto is_other = [&](ValueId id) {
+    const bool own = to_other(graph)[index_of(id)] == kNoValue && !is_leaf(graph, id);
+    return !in_group(id) && (own || has_other_dtype(graph, id));
+  };
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    const auto operands = graph.operands(id);
+    const bool takes = std::ranges::any_of(operands, in_group);
+    if (graph[id].gradient || (!takes && !in_group(id))) continue;
+    if (std::ranges::any_of(operands, is_other) || is_other(id)) return true;
+  }
+  return false;
 }
 
 /// Whether an op that both graphs have of the group's place takes another dtype than before, and
@@ -176,8 +188,14 @@ bool GroupRules::place_takes_other_dtype(const GraphDescriptor& graph, const OpG
   return false;
 }
 
-bool GroupRules::is_loop(const GraphDescriptor& graph, const std::vector<ValueId>& ids) const {
-  if (!has_leaf(Cause::kInputShape)) return false;
+/// Whether these are ops of a loop over a dimension that has another size.
+bool GroupRules::is_loop(const GraphDescriptor& graph, const OpGroup& group) const {
+  const auto takes_sized = [&](ValueId id) {
+    return std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
+      return !changed_dimensions(graph, operand).empty();
+    });
+  };
+  if (!has_leaf(Cause::kInputShape) || std::ranges::none_of(group.ids, takes_sized)) return false;
   const auto count = [](const GraphDescriptor& of) {
     std::unordered_map<std::uint64_t, std::int64_t> out;
     for (const std::uint64_t label : of.labels()) ++out[label];
@@ -185,7 +203,7 @@ bool GroupRules::is_loop(const GraphDescriptor& graph, const std::vector<ValueId
   };
   const std::unordered_map<std::uint64_t, std::int64_t> here = count(graph);
   const std::unordered_map<std::uint64_t, std::int64_t> there = count(other(graph));
-  return std::ranges::all_of(ids, [&](ValueId id) {
+  return std::ranges::all_of(group.ids, [&](ValueId id) {
     const std::uint64_t label = graph.labels()[index_of(id)];
     const auto known = there.find(label);
     if (graph.line(id).empty() || known == there.end()) return false;

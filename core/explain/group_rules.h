@@ -30,8 +30,6 @@ class GroupRules {
 
   /// `graph`: the one that has the group.
   Follows judge(const GraphDescriptor& graph, const OpGroup& group) const;
-  /// Whether all of a graph's own ops are those of a loop over a dimension that has another size.
-  bool is_loop(const GraphDescriptor& graph, const std::vector<ValueId>& ids) const;
 
  private:
   bool has_leaf(Cause cause) const;
@@ -49,8 +47,10 @@ class GroupRules {
   bool fits_sizes(const GraphDescriptor& graph, const OpGroup& group) const;
   std::set<std::size_t> changed_dimensions(const GraphDescriptor& graph, ValueId id) const;
   std::set<std::int64_t> changed_sizes(const GraphDescriptor& graph) const;
-  bool converts_other_dtype(const GraphDescriptor& graph, ValueId id) const;
+  bool has_other_dtype(const GraphDescriptor& graph, ValueId id) const;
+  bool touches_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const;
   bool place_takes_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const;
+  bool is_loop(const GraphDescriptor& graph, const OpGroup& group) const;
   bool repeats_as_often(const GraphDescriptor& graph, std::int64_t count,
                         std::int64_t others) const;
 

@@ -122,8 +122,8 @@ Difference read_difference(const CutSite& site, const char* what) {
           .line = site.line};
 }
 
-/// The read is the main cause; of the others only constants and shapes of named inputs are causes of
-/// their own.
+/// The read is the main cause; of the others only constants and shapes of named inputs are causes
+/// of their own.
 void put_in_front(Difference read, std::vector<Difference>& differences) {
   for (Difference& difference : differences) {
     const bool shape = difference.cause == Cause::kInputShape &&
@@ -141,6 +141,8 @@ void put_in_front(Difference read, std::vector<Difference>& differences) {
 std::string Explanation::text(std::size_t count) const {
   std::string out;
   std::size_t causes = 0;
+  const std::size_t all = differences.size() - derived();
+  if (all == count + 1) ++count;  // one more is no longer than "and 1 more"
   for (const Difference& difference : differences) {
     if (difference.derived) continue;
     if (++causes <= count) out += (out.empty() ? "" : "; ") + difference.text();
@@ -158,8 +160,8 @@ std::string Explanation::text(std::size_t count) const {
 std::vector<std::string_view> Explanation::remedies() const {
   std::vector<std::string_view> out;
   for (const Difference& difference : differences) {
-    const bool told = !difference.derived && !difference.remedy.empty() &&
-                      difference.cause != Cause::kBucket;
+    const bool told =
+        !difference.derived && !difference.remedy.empty() && difference.cause != Cause::kBucket;
     if (told && std::ranges::find(out, difference.remedy) == out.end())
       out.push_back(difference.remedy);
   }

@@ -82,7 +82,7 @@ bool ModeChange::explains_ops(const GraphDescriptor& graph, const OpGroup& group
   if (!any()) return false;
   const auto own = [&](ValueId id) { return !graph[id].gradient && !is_leaf(graph, id); };
   if (changes_dtypes() && std::ranges::all_of(group.ids, [&](ValueId id) {
-        return !own(id) || graph[id].op == Op::kConvert;
+        return !own(id) || (graph[id].op == Op::kConvert && in_changed_mode(graph, id));
       }))
     return true;
   if (!changes_purpose()) return false;

@@ -83,14 +83,9 @@ bool SizeChanges::explain(std::span<const std::int64_t> old,
   return true;
 }
 
-bool SizeChanges::explain_rest(std::span<const std::int64_t> old,
-                               std::span<const std::int64_t> now) const {
-  if (old.size() != now.size()) return false;
-  for (std::size_t i = 0; i < old.size(); ++i) {
-    const auto fills = [&](const Pair& pair) { return old[i] - now[i] == pair.now - pair.old; };
-    if (!explain(old[i], now[i]) && std::ranges::none_of(pairs_, fills)) return false;
-  }
-  return true;
+bool SizeChanges::contains(std::int64_t old, std::int64_t now) const {
+  return std::ranges::any_of(pairs_,
+                             [&](const Pair& pair) { return old == pair.old && now == pair.now; });
 }
 
 bool SizeChanges::may_explain_rounded(std::int64_t old, std::int64_t now) const {
@@ -106,8 +101,7 @@ bool SizeChanges::explain_bound(std::int64_t old, std::int64_t now, std::int64_t
   if (old == now) return true;
   const bool from_end = old_size - old == now_size - now && 2 * old >= old_size;
   const bool part = old != 0 && old * now_size == now * old_size && old_size % old == 0;
-  const auto is_size = [&](const Pair& pair) { return old == pair.old && now == pair.now; };
-  return from_end || part || std::ranges::any_of(pairs_, is_size);
+  return from_end || part || contains(old, now);
 }
 
 bool SizeChanges::gives_number(double old, double now, DType dtype) const {
@@ -127,11 +121,11 @@ bool SizeChanges::gives_number(double old, double now, DType dtype) const {
   };
   const auto gives = [&](const Pair& pair) {
     return pair.old > 1 && pair.now > 1 && std::ranges::any_of(kFunctions, [&](Function f) {
-      const double before = f(static_cast<double>(pair.old));
-      const double after = f(static_cast<double>(pair.now));
-      return (close(old, before, precision) && close(now, after, precision)) ||
-             (close(old, 1 / before, precision) && close(now, 1 / after, precision));
-    });
+             const double before = f(static_cast<double>(pair.old));
+             const double after = f(static_cast<double>(pair.now));
+             return (close(old, before, precision) && close(now, after, precision)) ||
+                    (close(old, 1 / before, precision) && close(now, 1 / after, precision));
+           });
   };
   return std::ranges::any_of(pairs_, gives);
 }

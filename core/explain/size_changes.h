@@ -20,8 +20,8 @@ class SizeChanges {
   /// them, or a little more or less.
   bool explain(std::int64_t old, std::int64_t now) const;
   bool explain(std::span<const std::int64_t> old, std::span<const std::int64_t> now) const;
-  /// The same for sizes that fill up to a fixed size.
-  bool explain_rest(std::span<const std::int64_t> old, std::span<const std::int64_t> now) const;
+  /// Whether one of these is the change itself.
+  bool contains(std::int64_t old, std::int64_t now) const;
   /// Whether a size grew, or shrank, as one of these did, rounded up or down.
   bool may_explain_rounded(std::int64_t old, std::int64_t now) const;
 

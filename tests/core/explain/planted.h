@@ -33,8 +33,8 @@ struct Planted {
   /// Explains the cut of a recorded program, whose handles are alive now.
   Explanation cut(CutSite end = {"step end", "main.cpp:50"}, const std::string& mode = "") {
     CutTrace trace = context.cut();
-    CutContext around{begin, end, mode.empty() ? describe_modes(trace.modes) : mode,
-                      trace.recorded, {}, padded};
+    CutContext around{begin,          end, mode.empty() ? describe_modes(trace.modes) : mode,
+                      trace.recorded, {},  padded};
     around.recorded_ops = trace.recorded_ops;
     for (const ModePlace& place : trace.mode_places)
       around.mode_lines.emplace(describe_modes(mode_bit(place.number)),

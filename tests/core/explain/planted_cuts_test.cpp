@@ -90,7 +90,7 @@ TEST_F(PlantedCuts, NamesEvaluationAtThePlaceOfTraining) {
   EXPECT_THAT(causes, ElementsAre(fmt::format("mode the mode set at planted_cuts_test.cpp:{}: "
                                               "training, f32 -> evaluation, f32",
                                               line)));
-  EXPECT_THAT(std::string(last.remedy()), HasSubstr("set the same mode in every step"));
+  EXPECT_THAT(std::string(last.remedy()), testing::HasSubstr("set the same mode in every step"));
 }
 
 TEST_F(PlantedCuts, NamesAnotherPrecision) {

@@ -245,7 +245,8 @@ TEST_F(PlantedOps, NamesAScalarThatBecameANumberAndBack) {
                             "inputs k f32[] {} constant f32[] planted_ops_test.cpp:{} of 2, in "
                             "broadcast f32[6] planted_ops_test.cpp:{}",
                             first ? "was replaced by" : "took the place of", line, line)));
-    EXPECT_THAT(std::string(last.remedy()), HasSubstr("give it as an input in every step"));
+    EXPECT_THAT(std::string(last.remedy()),
+                testing::HasSubstr("give it as an input in every step"));
   }
 }
 

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-/// The cycles of a permutation; empty if it is none.
+/// Sets of values of which each has the place of another one of the set.
 std::vector<std::set<ValueId>> cycles_of(std::map<ValueId, ValueId> to) {
   std::vector<std::set<ValueId>> out;
   while (!to.empty()) {
@@ -22,7 +22,10 @@ std::vector<std::set<ValueId>> cycles_of(std::map<ValueId, ValueId> to) {
     const ValueId first = to.begin()->first;
     for (ValueId value = first; cycle.empty() || value != first;) {
       const auto next = to.find(value);
-      if (next == to.end()) return {};
+      if (next == to.end()) {
+        out.pop_back();
+        break;
+      }
       cycle.insert(value);
       value = next->second;
       to.erase(next);
@@ -133,11 +136,18 @@ void OperandChanges::settle(Taken taken, const char* what) {
   const bool chained = std::ranges::any_of(
       taken, [&](const Replaced& each) { return to.contains(old_of(each.taker)); });
   if (chained) return;
-  if (std::ranges::any_of(taken, [&](const Replaced& each) { return to[each.before] != each.now; }))
-    cycles.clear();
+  std::erase_if(cycles, [&](const std::set<ValueId>& cycle) {
+    return std::ranges::any_of(taken, [&](const Replaced& each) {
+      return cycle.contains(each.before) && to[each.before] != each.now;
+    });
+  });
   const bool same_values = before.size() > 1 && before == now;
   if (cycles.empty() && !same_values) return;
-  for (const Replaced& each : taken) out_[each.difference].derived = true;
+  for (const Replaced& each : taken)
+    if (cycles.empty() || std::ranges::any_of(cycles, [&](const std::set<ValueId>& cycle) {
+          return cycle.contains(each.before);
+        }))
+      out_[each.difference].derived = true;
   if (cycles.empty()) tell_order(out_[taken.front().difference], what);
   const bool only_order = !cycles.empty() && are_equal_but_for_order(old_, now_);
   for (const std::set<ValueId>& cycle : cycles) {

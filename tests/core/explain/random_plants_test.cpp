@@ -46,7 +46,7 @@ class Program {
       if (changed_.contains(39) || (part == 44 && changed_.contains(40))) changed_.erase(part);
     if (changed_.contains(kDType)) changed_.erase(kTraining);  // a report has one mode
     // Two draws of one key, of which one goes: the order of the others cannot be told.
-    if (changed_.contains(kTraining)) std::erase(parts_, 42);
+    if (changed_.contains(kTraining)) std::erase(parts_, 42), changed_.erase(44);
     // Of two orders a report names one, and ops of one kind that come, go and move are mistaken for
     // each other.
     if (changed_.contains(47)) {

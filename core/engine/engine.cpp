@@ -174,8 +174,9 @@ void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   trace.inputs.clear();  // the execution has its leases now
   std::exception_ptr error;
   try {
-    execution->program =
-        compiler_->get(std::move(trace.graph), step_, cut_of(trace, reason, where));
+    Cut cut = cut_of(trace, reason, where);
+    cut.has_step = has_steps_;
+    execution->program = compiler_->get(std::move(trace.graph), step_, cut);
     if (log_.debug_level() >= 1) explain(*execution, where);
     // A value that differs between micro-batches does so in later steps.
     for (const std::int32_t output : execution->program->compiled->split.gradient_outputs)

@@ -84,7 +84,10 @@ class Engine final : private ReadObserver {
   EventPtr snapshot(std::span<const Tensor> values, std::vector<HostTensor> to);
 
   /// The step number in messages, spans and collectives for executions queued from now on.
-  void set_step(std::int64_t step) { step_ = step; }
+  void set_step(std::int64_t step) {
+    step_ = step;
+    has_steps_ = true;
+  }
   /// The step's batch was taken: a value that is read from now on to mark_step is a graph break.
   void begin_step() { in_step_ = true; }
   /// The batch is not used for a step.
@@ -167,6 +170,7 @@ class Engine final : private ReadObserver {
   std::shared_ptr<LastExecution> last_execution_;
   bool in_step_ = false;
   bool reads_forbidden_ = false;
+  bool has_steps_ = false;  ///< a loop numbers its steps
   Cuts::RowId open_read_ = Cuts::kNoRow;
   std::int64_t read_begin_ns_ = 0;
   std::string read_name_;  ///< of a step's number; empty: any tensor

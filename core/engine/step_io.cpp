@@ -1,8 +1,10 @@
 #include "core/engine/step_io.h"
 
 #include <array>
+#include <cmath>
 #include <limits>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -101,9 +103,14 @@ CompileSettings compile_settings(const CompileOptions& options) {
     }
     __builtin_unreachable();
   };
-  // Exact: a double has more digits than sizes, and is printed with all of them.
-  const auto size = [](auto bytes, double unit) {
-    return fmt::format("{}", static_cast<double>(bytes) * unit);
+  // Exact: in as few digits as give the same number of bytes, as users wrote it.
+  const auto size = [](std::int64_t bytes, double per_unit) {
+    const double value = static_cast<double>(bytes) / per_unit;
+    for (int digits = 1; digits < std::numeric_limits<double>::max_digits10; ++digits) {
+      const std::string text = fmt::format("{:.{}g}", value, digits);
+      if (std::llround(std::stod(text) * per_unit) == bytes) return text;
+    }
+    return fmt::format("{}", value);
   };
   const Target& target = options.target;
   const BucketOptions& buckets = options.buckets;
@@ -112,9 +119,10 @@ CompileSettings compile_settings(const CompileOptions& options) {
       {"the processor", cpu_model().hex(), Cause::kIsa},
       {"vector units", target.isa == Isa::kAvx2 ? "avx2" : "avx512", Cause::kIsa},
       {"bf16 units", name_of_units(target.bf16), Cause::kIsa},
-      {"device.memory_gb", size(target.memory_bytes, 0x1p-30), Cause::kOptions},
-      {"distributed.bucket_mb", size(buckets.bucket_bytes, 0x1p-20), Cause::kOptions},
-      {"distributed.first_bucket_mb", size(buckets.first_bucket_bytes, 0x1p-20), Cause::kOptions},
+      {"device.memory_gb", size(static_cast<std::int64_t>(target.memory_bytes), 0x1p30),
+       Cause::kOptions},
+      {"distributed.bucket_mb", size(buckets.bucket_bytes, 0x1p20), Cause::kOptions},
+      {"distributed.first_bucket_mb", size(buckets.first_bucket_bytes, 0x1p20), Cause::kOptions},
   };
 }
 

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/explain/op_groups.h"
+
 namespace lockstep {
 namespace {
 
@@ -22,14 +24,39 @@ bool tells_apart(Attr attr) {
 }
 
 /// With the names of inputs that an op takes: a loop over parameters records the same for each.
-std::vector<std::uint64_t> named_labels(const GraphDescriptor& graph,
-                                        const std::vector<std::uint64_t>& exact) {
+std::vector<std::uint64_t> with_names(const GraphDescriptor& graph,
+                                      const std::vector<std::uint64_t>& exact) {
   std::vector<std::uint64_t> out = exact;
   for (ValueId id = 0; id < graph.size(); ++id)
     for (const ValueId operand : graph.operands(id))
       if (graph.is_input(operand) && !graph.input(operand).name.empty())
         out[index_of(id)] = hash64({out[index_of(id)], graph.labels()[index_of(operand)]});
   return out;
+}
+
+/// Which named labels each label has, sorted.
+using NamesOfLabels = std::unordered_map<std::uint64_t, std::vector<std::uint64_t>>;
+
+NamesOfLabels names_of(const std::vector<std::uint64_t>& exact,
+                       const std::vector<std::uint64_t>& named) {
+  NamesOfLabels out;
+  for (std::size_t i = 0; i < exact.size(); ++i) out[exact[i]].push_back(named[i]);
+  for (auto& [label, names] : out) std::ranges::sort(names);
+  return out;
+}
+
+/// Without names where as many ops take other inputs than in the other graph: these have others'
+/// roles, and the ops are the same.
+std::vector<std::uint64_t> named_labels(const std::vector<std::uint64_t>& exact,
+                                        std::vector<std::uint64_t> named, const NamesOfLabels& own,
+                                        const NamesOfLabels& others) {
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const auto other = others.find(exact[i]);
+    const std::vector<std::uint64_t>& names = own.at(exact[i]);
+    if (other != others.end() && other->second.size() == names.size() && other->second != names)
+      named[i] = exact[i];
+  }
+  return named;
 }
 
 /// With what is mostly the same: those dimensions, and numbers, of which a line has several.
@@ -77,12 +104,13 @@ struct Range {
 class Aligner {
  public:
   Aligner(const GraphDescriptor& old, const GraphDescriptor& now)
-      : old_(old),
-        now_(now),
-        old_exact_(exact_labels(old)),
-        new_exact_(exact_labels(now)),
-        old_labels_(named_labels(old, old_exact_)),
-        new_labels_(named_labels(now, new_exact_)) {
+      : old_(old), now_(now), old_exact_(exact_labels(old)), new_exact_(exact_labels(now)) {
+    const std::vector<std::uint64_t> old_named = with_names(old, old_exact_);
+    const std::vector<std::uint64_t> new_named = with_names(now, new_exact_);
+    const NamesOfLabels before = names_of(old_exact_, old_named);
+    const NamesOfLabels after = names_of(new_exact_, new_named);
+    old_labels_ = named_labels(old_exact_, old_named, before, after);
+    new_labels_ = named_labels(new_exact_, new_named, after, before);
     out_.to_old.assign(new_labels_.size(), kNoValue);
     out_.to_new.assign(old_labels_.size(), kNoValue);
   }
@@ -287,15 +315,21 @@ class Aligner {
     }
   }
 
+  /// First of all nodes, then of the ops: inputs and numbers stand where they are first used.
   void mark_moved() {
+    out_.moved.assign(new_labels_.size(), false);
+    mark_moved([](ValueId) { return true; });
+    mark_moved([&](ValueId id) { return !is_leaf(now_, id); });
+  }
+
+  void mark_moved(auto which) {
     std::vector<ValueId> olds;
     std::vector<ValueId> news;
     for (ValueId id = 0; id < now_.size(); ++id) {
-      if (out_.to_old[index_of(id)] == kNoValue) continue;
+      if (out_.to_old[index_of(id)] == kNoValue || !which(id)) continue;
       olds.push_back(out_.to_old[index_of(id)]);
       news.push_back(id);
     }
-    out_.moved.assign(new_labels_.size(), false);
     for (const ValueId id : news) out_.moved[index_of(id)] = true;
     for (const std::size_t i : longest_increasing(olds)) out_.moved[index_of(news[i])] = false;
   }

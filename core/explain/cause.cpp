@@ -20,7 +20,9 @@ constexpr std::array<Facts, kCauseCount> kFacts = {{
     {"value_read",
      "read the value after the step has been handed over, or do on the host what needs it in a "
      "host_call()"},
-    {"mode", ""},
+    {"mode",
+     "training and evaluation are two programs, each made once: where one is wanted, set the same "
+     "mode in every step (Mode::training of a ModeScope)"},
     {"input_dtype", "convert it on the host, so that it has one dtype in every step"},
     {"input_shape",
      "pad it to a few sizes with data.padding: bucket, or to one with max (in a program of one's "
@@ -45,7 +47,8 @@ constexpr std::array<Facts, kCauseCount> kFacts = {{
     {"damaged_entry", "the file was replaced; if it happens again, look at the disk"},
     {"build", ""},
     {"isa", ""},
-    {"options", ""},
+    {"options",
+     "run with the same settings again to load the program; for each of them it is made once"},
 }};
 
 const Facts& facts(Cause cause) {
@@ -69,7 +72,8 @@ std::string_view remedy_of(Cause cause) {
 }
 
 bool is_expected(Cause cause, std::string_view remedy) {
-  return remedy.empty() || cause == Cause::kBucket;
+  const bool other_program = cause == Cause::kMode && remedy == remedy_of(cause);
+  return remedy.empty() || cause == Cause::kBucket || cause == Cause::kOptions || other_program;
 }
 
 }  // namespace lockstep

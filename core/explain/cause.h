@@ -42,7 +42,8 @@ std::optional<Cause> parse_cause(std::string_view name);
 std::string_view remedy_of(Cause cause);
 
 /// Whether a run without faults has such misses, too, and so needs no remedy: first programs,
-/// evaluations, programs of its configured buckets, and those after a new build.
+/// evaluations, programs of its configured buckets, and those after a new build or for other
+/// settings.
 bool is_expected(Cause cause, std::string_view remedy);
 
 }  // namespace lockstep

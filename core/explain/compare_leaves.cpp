@@ -7,9 +7,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/explain/attribute_rules.h"
 #include "core/explain/differences.h"
 #include "core/explain/literals.h"
+#include "core/explain/mode_change.h"
 #include "core/explain/op_groups.h"
+#include "core/explain/operand_changes.h"
 #include "core/explain/remedies.h"
 #include "core/explain/taken_numbers.h"
 #include "core/ir/literal_text.h"
@@ -21,12 +24,9 @@ namespace {
 class LeafComparison {
  public:
   explicit LeafComparison(const Comparison& graphs)
-      : graphs_(graphs), old_(graphs.old), now_(graphs.now) {
+      : graphs_(graphs), old_(graphs.old), now_(graphs.now), mode_(graphs) {
     same_ops_ = note_unmatched(now_, graphs.alignment.to_old) &&
                 note_unmatched(old_, graphs.alignment.to_new);
-    for (ValueId id = 0; id < now_.size(); ++id)
-      ops_moved_ = ops_moved_ || (graphs.alignment.moved[index_of(id)] && !is_leaf(now_, id) &&
-                                  !now_[id].gradient);
   }
 
   std::vector<Difference> run() {
@@ -38,28 +38,21 @@ class LeafComparison {
       if (old_of(id) != kNoValue && now_[id].op != Op::kInput) compare_attrs(id);
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue && now_[id].op == Op::kConstant) compare_constant(id);
+    OperandChanges operands(graphs_, {same_ops_, disturbed_lines()}, out_);
     for (ValueId id = 0; id < now_.size(); ++id)
-      if (old_of(id) != kNoValue) compare_operands(id);
+      if (old_of(id) != kNoValue) compare_operands(id, operands);
     mark_repeated();
     tell_order_of_numbers();
-    tell_order_of(inputs_, "inputs");
-    tell_order_of(results_, "results");
+    operands.settle();
     return std::move(out_);
   }
 
  private:
   /// Values that ops took in place of others.
-  struct Taken {
-    std::vector<ValueId> before;
-    std::vector<ValueId> now;  ///< what the old graph has of them
-    std::size_t first = 0;     ///< the first difference
-    std::vector<std::size_t> told;
-  };
   struct ToldNumber {
     std::size_t difference;
     NumberPair number;
   };
-  using Place = std::pair<std::string, std::string>;  ///< line and scope
 
   /// Which places have ops of their own in one of the graphs. Whether it has none, gradients apart.
   bool note_unmatched(const GraphDescriptor& graph, const std::vector<ValueId>& to_other) {
@@ -72,10 +65,17 @@ class LeafComparison {
     return none;
   }
 
-  ValueId old_of(ValueId id) const { return graphs_.alignment.to_old[index_of(id)]; }
-  bool type_changed(ValueId id) const {
-    return old_of(id) != kNoValue && !now_.same_type(id, old_, old_of(id));
+  /// Lines that recorded other ops, or in another order.
+  std::set<std::string> disturbed_lines() const {
+    std::set<std::string> out;
+    for (const AttributeRules::Place& place : changed_places_) out.insert(place.first);
+    for (ValueId id = 0; id < now_.size(); ++id)
+      if (graphs_.alignment.moved[index_of(id)] && !is_leaf(now_, id) && !now_[id].gradient)
+        out.insert(now_.line(id));
+    return out;
   }
+
+  ValueId old_of(ValueId id) const { return graphs_.alignment.to_old[index_of(id)]; }
   bool operand_changed(ValueId id, auto changed) const {
     return std::ranges::any_of(now_.operands(id), changed);
   }
@@ -116,6 +116,20 @@ class LeafComparison {
            sizes_.may_explain_number(before.values[0], literal.values[0], dtype);
   }
 
+  /// Whether two constants of different dtypes are equal, rounded to one of the dtypes.
+  bool have_equal_values(ValueId old, ValueId now) const {
+    return are_equal_but_for_dtype(old_.literal(old), old_[old].dtype, now_.literal(now),
+                                   now_[now].dtype);
+  }
+
+  /// Whether no person wrote the numbers, but a formula of a size gives them.
+  bool is_computed(const GraphDescriptor::Literal& before, const GraphDescriptor::Literal& literal,
+                   DType dtype) const {
+    return literal.values.size() == 1 && before.values.size() == 1 &&
+           !(is_plain(before.values[0]) && is_plain(literal.values[0])) &&
+           sizes_.gives_number(before.values[0], literal.values[0], dtype);
+  }
+
   /// An op takes another op's result, or another input, than before: its size and what it makes of
   /// that follow.
   void add_replaced_sizes(ValueId id) {
@@ -132,6 +146,15 @@ class LeafComparison {
   }
 
   // Attributes.
+
+  AttributeRules rules() const {
+    return AttributeRules(graphs_, {.sizes = sizes_,
+                                    .mode = mode_,
+                                    .changed_places = changed_places_,
+                                    .input_shape = has(Cause::kInputShape),
+                                    .input_dtype = has(Cause::kInputDtype),
+                                    .same_ops = same_ops_});
+  }
 
   void compare_attrs(ValueId id) {
     const ValueId old = old_of(id);
@@ -158,13 +181,10 @@ class LeafComparison {
       Difference& difference =
           add(Cause::kAttribute, id, fmt::format("{} {}", name_of(id), lockstep::name_of(attr)),
               print(before), print(values));
-      difference.derived = attr_follows(id, attr, before, values) || other_op_of_line(id);
-      if (!difference.derived && has(Cause::kInputShape) && sized_[index_of(id)]) {
-        difference.derived = true;
-        // Filled up, or cut, to a multiple of something.
-        difference.perhaps = !(attr == Attr::kLow || attr == Attr::kHigh) ||
-                             !operand_changed(id, [&](ValueId x) { return type_changed(x); });
-      }
+      const Follows follows = rules().judge(id, attr);
+      const bool sized = has(Cause::kInputShape) && sized_[index_of(id)];
+      difference.perhaps = follows == Follows::kPerhaps && sized;
+      difference.derived = follows == Follows::kYes || difference.perhaps || other_op_of_line(id);
       difference.remedy =
           remedy_of_attr(attr, count_elements(now_.sizes(id)) != count_elements(old_.sizes(old)));
       if (attr == Attr::kDims && info_of(now_[id].op).op_class == OpClass::kReduction)
@@ -196,72 +216,6 @@ class LeafComparison {
   /// Without its type, which differs.
   std::string name_of(ValueId id) const { return describe_untyped(now_, id); }
 
-  /// Whether it may have changed because of what was found so far.
-  bool attr_follows(ValueId id, Attr attr, IntView before, IntView now) const {
-    const auto operand_differs = [&](auto what) {
-      return operand_changed(id, [&](ValueId operand) {
-        return old_of(operand) != kNoValue && what(now_[operand]) != what(old_[old_of(operand)]);
-      });
-    };
-    const auto rank = [](const GraphDescriptor::Node& node) { return int{node.rank}; };
-    switch (attr) {
-      case Attr::kShape:
-      case Attr::kStart:
-      case Attr::kLimit:
-        // A loop over parts: of another number of them each has another size.
-        if (changed_places_.contains({now_.line(id), now_.scope(id)})) return true;
-        [[fallthrough]];
-      case Attr::kGroups: return sizes_.explain(before, now) || operand_differs(rank);
-      case Attr::kLow:
-      case Attr::kHigh: return sizes_.explain_rest(before, now) || operand_differs(rank);
-      case Attr::kScale:
-        return !before.empty() && !now.empty() &&
-               sizes_.explain_number(std::bit_cast<double>(before[0]),
-                                     std::bit_cast<double>(now[0]), DType::kF32);
-      case Attr::kTo:
-        return dtypes_of(now_, id) != dtypes_of(old_, old_of(id)) || has(Cause::kInputDtype);
-      case Attr::kDims:
-        // Between them a conversion may have come.
-        return operand_differs(rank) ||
-               (has(Cause::kInputShape) &&
-                !std::ranges::equal(ranks_of(now_, id), ranks_of(old_, old_of(id))));
-      case Attr::kAxis:
-      case Attr::kStride:
-      case Attr::kLhsBatch:
-      case Attr::kRhsBatch:
-      case Attr::kLhsContract:
-      case Attr::kRhsContract: return operand_differs(rank);
-      case Attr::kStream: return !same_ops_;
-      case Attr::kResults:
-        return operand_changed(id, [&](ValueId operand) { return type_changed(operand); });
-      case Attr::kMasked: return now_[id].operands != old_[old_of(id)].operands;  // the mask's
-      case Attr::kPadding:
-      case Attr::kDilation:
-      case Attr::kWindow:
-      case Attr::kCausal:
-      case Attr::kDropout:
-      case Attr::kRanks:
-      case Attr::kRoot:
-      case Attr::kIndex:
-      case Attr::kFunction:
-      case Attr::kVersion:
-      case Attr::kChannelsLast: return false;
-    }
-    __builtin_unreachable();
-  }
-
-  static std::vector<int> ranks_of(const GraphDescriptor& graph, ValueId id) {
-    std::vector<int> out;
-    for (const ValueId operand : graph.operands(id)) out.push_back(graph[operand].rank);
-    return out;
-  }
-
-  static std::vector<DType> dtypes_of(const GraphDescriptor& graph, ValueId id) {
-    std::vector<DType> out;
-    for (const ValueId operand : graph.operands(id)) out.push_back(graph[operand].dtype);
-    return out;
-  }
-
   // Constants.
 
   void compare_constant(ValueId id) {
@@ -283,7 +237,12 @@ class LeafComparison {
     if (now_[id].rank > 0 || old_[old].rank > 0)
       difference.remedy = same_type ? kTableRemedy : kTableSizeRemedy;
     if (now_[id].dtype != old_[old].dtype) {
-      difference.derived = true;  // a number has the dtype of what it is taken with
+      // A number has the dtype of what it is taken with.
+      difference.derived = have_equal_values(old, id);
+      if (!difference.derived) {
+        difference.from = print_literal(old_, old, true);
+        difference.to = print_literal(now_, id, true);
+      }
     } else if (!same_type) {
       difference.derived = sizes_.explain(old_.sizes(old), now_.sizes(id));
       sizes_.add(old_.sizes(old), now_.sizes(id));
@@ -299,8 +258,9 @@ class LeafComparison {
     if (has(Cause::kInputShape) && same_type && !of_mean) {
       // It may have been computed from the size, in whatever way, or be a number of its own.
       const bool sized = is_taken_by_sized(id) && may_follow(before, literal, now_[id].dtype);
-      difference.perhaps = sized;
-      difference.derived = sized || (difference.derived && are_counts(before, literal));
+      const bool computed = is_taken_by_sized(id) && is_computed(before, literal, now_[id].dtype);
+      difference.perhaps = sized && !computed;
+      difference.derived = sized || computed || (difference.derived && are_counts(before, literal));
     }
     difference.derived = difference.derived || of_mean || !is_taken_alike(graphs_, {id, old});
     if (same_type && before.values.empty()) tell_elements(before, literal, difference);
@@ -331,18 +291,9 @@ class LeafComparison {
     tell_order(out_[numbers_[told[0]].difference], "numbers");
   }
 
-  static void tell_order(Difference& difference, const char* of_what) {
-    difference.cause = Cause::kOpOrder;
-    difference.derived = false;
-    difference.subject = of_what;
-    difference.from.clear();
-    difference.to = fmt::format("are taken in another order at {}", difference.line);
-    difference.remedy = remedy_of(Cause::kOpOrder);
-  }
-
   // Operands.
 
-  void compare_operands(ValueId id) {
+  void compare_operands(ValueId id, OperandChanges& changes) {
     const auto before = old_.operands(old_of(id));
     const auto operands = now_.operands(id);
     std::vector<ValueId> mapped;
@@ -350,7 +301,7 @@ class LeafComparison {
     if (std::ranges::equal(mapped, before)) return;
     if (compare_merged_constants(id, before, operands)) return;
     if (now_[id].op == Op::kConcatenate && before.size() != operands.size()) {
-      tell_parts(id);
+      changes.tell_parts(id);
       return;
     }
     const auto gone = [&](ValueId operand) {
@@ -360,68 +311,13 @@ class LeafComparison {
     if (std::ranges::find(mapped, kNoValue) != mapped.end() || std::ranges::any_of(before, gone))
       return;
     if (std::ranges::is_permutation(mapped, before)) {
-      add(Cause::kOpOrder, id, describe(now_, id), "", "takes its operands in another order")
-          .remedy = kSwapRemedy;
+      changes.tell_swap(id);
     } else {
-      tell_operand(id, before, operands);
+      changes.tell_operand(id);
     }
-    out_.back().derived = out_.back().derived || !same_ops_ || ops_moved_;
     // An update that takes another gradient.
     const auto is_gradient = [&](ValueId operand) { return bool{now_[operand].gradient}; };
     out_.back().gradient = out_.back().gradient || std::ranges::any_of(operands, is_gradient);
-  }
-
-  /// A list that has another length. What was recorded to make it so is told instead.
-  void tell_parts(ValueId id) {
-    const auto recorded = [](const GraphDescriptor& graph, const std::vector<ValueId>& to_other) {
-      return [&](ValueId part) {
-        return to_other[index_of(part)] == kNoValue && graph[part].op != Op::kInput;
-      };
-    };
-    const auto before = old_.operands(old_of(id));
-    const auto operands = now_.operands(id);
-    Difference& difference = add(Cause::kInputs, id, "operands of " + name_of(id),
-                                 std::to_string(before.size()), std::to_string(operands.size()));
-    difference.derived = std::ranges::any_of(operands, recorded(now_, graphs_.alignment.to_old)) ||
-                         std::ranges::any_of(before, recorded(old_, graphs_.alignment.to_new));
-    difference.remedy = kPartsRemedy;
-  }
-
-  /// The first that is another one.
-  void tell_operand(ValueId id, std::span<const ValueId> before,
-                    std::span<const ValueId> operands) {
-    std::size_t i = 0;
-    while (i < operands.size() && i < before.size() && old_of(operands[i]) == before[i]) ++i;
-    const bool input = (i < before.size() && old_.is_input(before[i])) ||
-                       (i < operands.size() && now_.is_input(operands[i]));
-    Difference& difference =
-        add(Cause::kInputs, id, fmt::format("operand {} of {}", i, describe(now_, id)),
-            i < before.size() ? describe(old_, before[i]) : "none",
-            i < operands.size() ? describe(now_, operands[i]) : "none");
-    if (difference.from == difference.to) {  // results of one line, which the new graph counts
-      difference.from = describe_numbered(now_, graphs_.alignment.to_new[index_of(before[i])]);
-      difference.to = describe_numbered(now_, operands[i]);
-    }
-    if (!input) difference.remedy = kOperandRemedy;
-    Taken& taken = input ? inputs_ : results_;
-    // What takes another result changes the way of the gradients.
-    difference.derived = !input && !taken.before.empty();
-    if (taken.before.empty()) taken.first = out_.size() - 1;
-    for (; i < operands.size() && i < before.size(); ++i) {
-      if (old_of(operands[i]) == before[i]) continue;
-      taken.before.push_back(before[i]);
-      taken.now.push_back(old_of(operands[i]));
-    }
-    taken.told.push_back(out_.size() - 1);
-  }
-
-  /// Several ops took the same values, each another of them.
-  void tell_order_of(Taken& taken, const char* what) {
-    std::ranges::sort(taken.before);
-    std::ranges::sort(taken.now);
-    if (taken.before.size() < 2 || taken.before != taken.now || out_[taken.first].derived) return;
-    for (const std::size_t i : taken.told) out_[i].derived = true;
-    tell_order(out_[taken.first], what);
   }
 
   /// Equal numbers are recorded once: one that changes may part from another, or join it. Whether
@@ -468,12 +364,11 @@ class LeafComparison {
   const Comparison& graphs_;
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
+  ModeChange mode_;
   bool same_ops_ = false;
-  bool ops_moved_ = false;
-  Taken inputs_, results_;
   SizeChanges sizes_;
   std::vector<bool> sized_;
-  std::set<Place> changed_places_;  ///< with ops that one graph has alone
+  std::set<AttributeRules::Place> changed_places_;  ///< with ops that one graph has alone
   std::unordered_map<std::uint32_t, ValueId> first_of_place_;  ///< with another attribute
   std::set<std::pair<ValueId, ValueId>> told_constants_;
   std::vector<ToldNumber> numbers_;  ///< in the order of their differences

@@ -1,10 +1,16 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "core/explain/differences.h"
+#include "core/explain/group_rules.h"
+#include "core/explain/literals.h"
+#include "core/explain/mode_change.h"
 #include "core/explain/op_groups.h"
 #include "core/explain/remedies.h"
 
@@ -14,7 +20,12 @@ namespace {
 class StructureComparison {
  public:
   StructureComparison(const Comparison& graphs, const std::vector<Difference>& leaves)
-      : old_(graphs.old), now_(graphs.now), alignment_(graphs.alignment), leaves_(leaves) {
+      : graphs_(graphs),
+        old_(graphs.old),
+        now_(graphs.now),
+        alignment_(graphs.alignment),
+        mode_(graphs),
+        leaves_(leaves) {
     added_ = unmatched(alignment_.to_old);
     removed_ = unmatched(alignment_.to_new);
     for (ValueId id = 0; id < now_.size(); ++id)
@@ -22,16 +33,18 @@ class StructureComparison {
     find_outputs();
     only_liveness_ = now_.context().recorded != 0 &&
                      now_.context().recorded == old_.context().recorded &&
+                     now_.context().recorded_ops == old_.context().recorded_ops &&
                      none_needed(now_, added_, extra_) && none_needed(old_, removed_, missing_);
   }
 
   std::vector<Difference> run() {
-    const std::vector<OpGroup> came = group_ops(now_, added_);
-    const std::vector<OpGroup> went = group_ops(old_, removed_);
+    const std::vector<OpGroup> came = group_ops(now_, added_, lines_of(old_, removed_));
+    const std::vector<OpGroup> went = group_ops(old_, removed_, lines_of(now_, added_));
     add_inputs(now_, added_, came, "is a new input");
     add_inputs(old_, removed_, went, "is no longer an input");
-    add_ops(Cause::kOpAdded, now_, added_, came, "was added", "were added");
-    add_ops(Cause::kOpRemoved, old_, removed_, went, "is gone", "are gone");
+    add_ops(Cause::kOpAdded, now_, came, "was added", "were added");
+    add_ops(Cause::kOpRemoved, old_, went, "is gone", "are gone");
+    tell_changed_places();
     add_moved();
     compare_outputs();
     return std::move(out_);
@@ -42,6 +55,15 @@ class StructureComparison {
     std::vector<ValueId> out;
     for (std::size_t id = 0; id < to_other.size(); ++id)
       if (to_other[id] == kNoValue) out.push_back(static_cast<ValueId>(id));
+    return out;
+  }
+
+  /// That recorded ops which one graph has alone.
+  static std::set<std::string> lines_of(const GraphDescriptor& graph,
+                                        const std::vector<ValueId>& ids) {
+    std::set<std::string> out;
+    for (const ValueId id : ids)
+      if (!is_leaf(graph, id) && !graph[id].gradient) out.insert(graph.line(id));
     return out;
   }
 
@@ -105,7 +127,9 @@ class StructureComparison {
       difference.derived =
           only_liveness_ || comes_with_ops(graph, id, user, groups) || is_part(graph, user);
       if (graph[id].kind == InputKind::kScalar) difference.remedy = remedy_of(Cause::kConstant);
-      if (user != kNoValue) {
+      if (const ValueId constant = constant_in_place_of(graph, id); constant != kNoValue) {
+        tell_constant_for_input(graph, id, constant, difference);
+      } else if (user != kNoValue) {
         difference.to += " of " + describe(graph, user);
         if (graph.is_update(user)) difference.remedy = kUpdateRemedy;
         difference.line = graph.line(user);
@@ -119,6 +143,46 @@ class StructureComparison {
     }
   }
 
+  /// What the other graph's op takes where this one's takes the input, if that is a constant; any
+  /// of them may be repeated.
+  ValueId constant_in_place_of(const GraphDescriptor& graph, ValueId input) const {
+    const bool now = &graph == &now_;
+    const GraphDescriptor& other = now ? old_ : now_;
+    const std::vector<ValueId>& to_other = now ? alignment_.to_old : alignment_.to_new;
+    for (ValueId id = input + 1; id < graph.size(); ++id) {
+      const ValueId theirs = to_other[index_of(id)];
+      if (theirs == kNoValue || other[theirs].operands != graph[id].operands) continue;
+      for (std::size_t i = 0; i < graph[id].operands; ++i) {
+        const ValueId constant = constant_of(other, other.operands(theirs)[i]);
+        if (repeated(graph, graph.operands(id)[i]) == input && constant != kNoValue)
+          return constant;
+      }
+    }
+    return kNoValue;
+  }
+
+  static ValueId repeated(const GraphDescriptor& graph, ValueId id) {
+    while (graph[id].op == Op::kBroadcast) id = graph.operands(id)[0];
+    return id;
+  }
+
+  void tell_constant_for_input(const GraphDescriptor& graph, ValueId input, ValueId constant,
+                               Difference& difference) const {
+    const GraphDescriptor& other = &graph == &now_ ? old_ : now_;
+    const ValueId user = first_user(graph, input);
+    const std::string value = print_literal(other, constant, true);
+    const std::string what = describe(other, constant) +
+                             (value == other.type(constant) ? "" : fmt::format(" of {}", value));
+    difference.to =
+        fmt::format("{} {}, in {}", &graph == &now_ ? "took the place of" : "was replaced by", what,
+                    describe(graph, user));
+    const bool made_now = &other == &now_ && !other.line(constant).empty();
+    difference.line = made_now ? other.line(constant) : graph.line(user);
+    difference.scope = made_now ? other.scope(constant) : graph.scope(user);
+    difference.remedy = kInputRemedy;
+    difference.derived = only_liveness_;
+  }
+
   /// Whether it is one of a list whose length is told.
   bool is_part(const GraphDescriptor& graph, ValueId user) const {
     if (user == kNoValue || graph[user].op != Op::kConcatenate) return false;
@@ -129,21 +193,21 @@ class StructureComparison {
 
   /// Whether an input is there, or not, because of ops: they follow from others themselves, or it
   /// is a number of the host's, or what random numbers are drawn by.
-  static bool comes_with_ops(const GraphDescriptor& graph, ValueId id, ValueId user,
-                             const std::vector<OpGroup>& groups) {
+  bool comes_with_ops(const GraphDescriptor& graph, ValueId id, ValueId user,
+                      const std::vector<OpGroup>& groups) const {
     const auto group = std::ranges::find_if(groups, [&](const OpGroup& each) {
       return std::ranges::find(each.ids, user) != each.ids.end();
     });
     if (group == groups.end()) return false;
     return group->follows || graph[id].kind == InputKind::kScalar ||
-           graph[user].op == Op::kRandomBits;
+           graph[user].op == Op::kRandomBits || mode_.explains_ops(graph, *group);
   }
 
   // Ops that came or went.
 
-  void add_ops(Cause cause, const GraphDescriptor& graph, const std::vector<ValueId>& ids,
-               const std::vector<OpGroup>& groups, const char* one, const char* many) {
-    const bool derived = ops_follow(graph, ids);
+  void add_ops(Cause cause, const GraphDescriptor& graph, const std::vector<OpGroup>& groups,
+               const char* one, const char* many) {
+    const GroupRules rules(graphs_, leaves_, added_, removed_);
     for (const OpGroup& group : groups) {
       const ValueId id = group.told;
       Difference difference{.cause = cause, .subject = describe(graph, id), .to = one};
@@ -159,11 +223,9 @@ class StructureComparison {
       if (is_remat(graph, id)) difference.remedy = kRematRemedy;
       if (graph[id].op == Op::kRandomBits) difference.remedy = kDropoutRemedy;
       if (graph.is_update(id)) difference.remedy = kUpdateRemedy;
-      difference.derived = derived || group.follows || only_leaves(graph, group) ||
-                           converts(graph, group) || begins_with_dtype(graph, group) ||
-                           restores_shape(graph, group) || follows_input(graph, group);
-      if (!difference.derived && fits_sizes(graph, group))
-        difference.derived = difference.perhaps = true;
+      const Follows follows = rules.judge(graph, group);
+      difference.derived = only_liveness_ || group.follows || follows != Follows::kNo;
+      difference.perhaps = !only_liveness_ && !group.follows && follows == Follows::kPerhaps;
       out_.push_back(std::move(difference));
     }
   }
@@ -172,179 +234,41 @@ class StructureComparison {
     return graph[id].op == Op::kOptimizationBarrier && graph[id].gradient;
   }
 
-  /// Constants and the like come and go with the ops that they feed, with their numbers, and with
-  /// inputs that stand in their places.
-  bool only_leaves(const GraphDescriptor& graph, const OpGroup& group) const {
-    const bool numbers =
-        std::ranges::find(leaves_, Cause::kConstant, &Difference::cause) != leaves_.end() ||
-        std::ranges::any_of(added_, [&](ValueId id) { return now_.is_input(id); }) ||
-        std::ranges::any_of(removed_, [&](ValueId id) { return old_.is_input(id); });
-    const bool others =
-        std::ranges::any_of(added_, [&](ValueId id) { return !is_leaf(now_, id); }) ||
-        std::ranges::any_of(removed_, [&](ValueId id) { return !is_leaf(old_, id); });
-    return is_leaf(graph, group.told) && (numbers || others || has_leaf(Cause::kInputShape));
-  }
-
-  /// Conversions come and go with the dtypes of inputs, with other ops that have another one, and
-  /// with conversions before them.
-  bool converts(const GraphDescriptor& graph, const OpGroup& group) const {
-    const auto is_conversion = [](const GraphDescriptor& of, ValueId id) {
-      return of[id].op == Op::kConvert || is_leaf(of, id);
-    };
-    if (graph[group.told].gradient || !std::ranges::all_of(group.ids, [&](ValueId id) {
-          return graph[id].gradient || is_conversion(graph, id);
-        }))
-      return false;
-    const auto others = [&](const GraphDescriptor& of, const std::vector<ValueId>& ids) {
-      return std::ranges::any_of(
-          ids, [&](ValueId id) { return !of[id].gradient && !is_conversion(of, id); });
-    };
-    return has_leaf(Cause::kInputDtype) || others(now_, added_) || others(old_, removed_) ||
-           std::ranges::all_of(group.ids,
-                               [&](ValueId id) {
-                                 return graph[id].gradient || is_leaf(graph, id) ||
-                                        converts_other_dtype(graph, id);
-                               }) ||
-           place_takes_other_dtype(graph, group);
-  }
-
-  /// Whether a loop over inputs, as that of an update over parameters, has one more or less, of
-  /// which another op is told.
-  bool follows_input(const GraphDescriptor& graph, const OpGroup& group) const {
-    const std::vector<ValueId>& to_other = &graph == &now_ ? alignment_.to_old : alignment_.to_new;
-    const auto is_told = [&](ValueId operand) {
-      if (!graph.is_input(operand) || to_other[index_of(operand)] != kNoValue) return false;
-      const ValueId user = first_user(graph, operand);
-      return user != kNoValue && to_other[index_of(user)] != kNoValue;
-    };
-    const bool takes = std::ranges::any_of(group.ids, [&](ValueId id) {
-      return !graph[id].gradient && std::ranges::any_of(graph.operands(id), is_told);
-    });
-    if (!takes) return false;
-    for (ValueId id = 0; id < graph.size(); ++id)
-      if (to_other[index_of(id)] != kNoValue && !is_leaf(graph, id) && !graph[id].gradient &&
-          graph.line(id) == graph.line(group.told))
-        return true;
-    return false;
-  }
-
-  /// Whether what came converts an input that has another dtype, as an `if` on the dtype records.
-  bool begins_with_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
-    const std::vector<ValueId>& to_other = &graph == &now_ ? alignment_.to_old : alignment_.to_new;
-    const GraphDescriptor& other = &graph == &now_ ? old_ : now_;
-    return std::ranges::any_of(group.ids, [&](ValueId id) {
-      if (graph[id].op != Op::kConvert) return false;
-      const ValueId operand = graph.operands(id)[0];
-      const ValueId theirs = to_other[index_of(operand)];
-      return graph.is_input(operand) && theirs != kNoValue &&
-             graph[operand].dtype != other[theirs].dtype;
-    });
-  }
-
-  /// Whether what came gives a value the shape, or the rank, that it has in the other graph without
-  /// that: a reshape() to the shape that is there records nothing.
-  bool restores_shape(const GraphDescriptor& graph, const OpGroup& group) const {
-    if (!has_leaf(Cause::kInputShape)) return false;
-    const std::vector<ValueId>& to_other = &graph == &now_ ? alignment_.to_old : alignment_.to_new;
-    const GraphDescriptor& other = &graph == &now_ ? old_ : now_;
-    return std::ranges::any_of(group.ids, [&](ValueId id) {
-      if (info_of(graph[id].op).op_class != OpClass::kMovement || graph[id].gradient) return false;
-      const ValueId operand = graph.operands(id)[0];
-      const ValueId theirs = to_other[index_of(operand)];
-      if (theirs == kNoValue || std::ranges::equal(graph.sizes(operand), other.sizes(theirs)))
-        return false;
-      return std::ranges::equal(graph.sizes(id), other.sizes(theirs)) ||
-             (graph[operand].rank != other[theirs].rank && graph[id].rank == other[theirs].rank);
-    });
-  }
-
-  /// Whether it fills up or cuts values that have another size in the other graph, or cuts them to
-  /// such a size of an input: by amounts that may follow from the size.
-  bool fits_sizes(const GraphDescriptor& graph, const OpGroup& group) const {
-    if (!has_leaf(Cause::kInputShape)) return false;
-    const std::vector<ValueId>& to_other = &graph == &now_ ? alignment_.to_old : alignment_.to_new;
-    const auto fits = [&](ValueId id) {
-      return graph[id].op == Op::kPad || graph[id].op == Op::kSlice;
-    };
-    const std::set<std::int64_t> changed = changed_sizes(graph);
-    const auto follows = [&](ValueId id) {
-      if (graph[id].gradient || is_leaf(graph, id)) return true;
-      if (!fits(id)) return false;
-      ValueId source = graph.operands(id)[0];
-      while (to_other[index_of(source)] == kNoValue && fits(source))
-        source = graph.operands(source)[0];
-      const std::set<std::size_t> others = changed_dimensions(graph, source);
-      const auto before = graph.sizes(source);
-      const auto after = graph.sizes(id);
-      for (std::size_t i = 0; i < after.size(); ++i)
-        if (after[i] != before[i] && !others.contains(i) && !changed.contains(after[i]))
-          return false;
-      return true;
-    };
-    return fits(group.told) && std::ranges::all_of(group.ids, follows);
-  }
-
-  /// Of a value that both graphs have.
-  std::set<std::size_t> changed_dimensions(const GraphDescriptor& graph, ValueId id) const {
-    const bool now = &graph == &now_;
-    const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[index_of(id)];
-    std::set<std::size_t> out;
-    if (theirs == kNoValue) return out;
-    const auto sizes = graph.sizes(id);
-    const auto others = (now ? old_ : now_).sizes(theirs);
-    for (std::size_t i = 0; i < sizes.size() && sizes.size() == others.size(); ++i)
-      if (sizes[i] != others[i]) out.insert(i);
-    return out;
-  }
-
-  /// Of inputs, in this graph.
-  std::set<std::int64_t> changed_sizes(const GraphDescriptor& graph) const {
-    std::set<std::int64_t> out;
-    for (const ValueId id : graph.inputs())
-      for (const std::size_t i : changed_dimensions(graph, id)) out.insert(graph.sizes(id)[i]);
-    return out;
-  }
-
-  /// Whether it converts a value that has another dtype in the other graph.
-  bool converts_other_dtype(const GraphDescriptor& graph, ValueId id) const {
-    const bool now = &graph == &now_;
-    const ValueId operand = graph.operands(id)[0];
-    const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[index_of(operand)];
-    return theirs != kNoValue && graph[operand].dtype != (now ? old_ : now_)[theirs].dtype;
-  }
-
-  /// Whether an op that both graphs have of the group's place takes another dtype than before, and
-  /// not because of the group: a layer converts its parameters to what it is given.
-  bool place_takes_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
-    const bool now = &graph == &now_;
-    const GraphDescriptor& other = now ? old_ : now_;
-    for (ValueId id = 0; id < graph.size(); ++id) {
-      const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[index_of(id)];
-      if (theirs == kNoValue || graph[id].gradient || graph.line(id) != graph.line(group.told) ||
-          graph.scope(id) != graph.scope(group.told))
-        continue;
-      const auto operands = graph.operands(id);
-      const auto others = other.operands(theirs);
-      for (std::size_t i = 0; i < std::min(operands.size(), others.size()); ++i)
-        if (graph[operands[i]].dtype != other[others[i]].dtype &&
-            std::ranges::find(group.ids, operands[i]) == group.ids.end())
-          return true;
-    }
-    return false;
-  }
-
-  bool ops_follow(const GraphDescriptor& graph, const std::vector<ValueId>& ids) const {
-    if (only_liveness_) return true;
-    if (!has_leaf(Cause::kInputShape)) return false;
-    // A loop over a dimension: more or fewer of the ops that both have.
-    const GraphDescriptor& other = &graph == &now_ ? old_ : now_;
-    const std::unordered_set<std::uint64_t> known(other.labels().begin(), other.labels().end());
-    return std::ranges::all_of(ids, [&](ValueId id) {
-      return !graph.line(id).empty() && known.contains(graph.labels()[index_of(id)]);
-    });
-  }
-
   // Order.
+
+  /// The same ops one after the other on other lines, in another order.
+  void tell_changed_places() {
+    const auto own = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+      std::vector<ValueId> out;
+      std::ranges::copy_if(ids, std::back_inserter(out),
+                           [&](ValueId id) { return !is_leaf(graph, id) && !graph[id].gradient; });
+      return out;
+    };
+    const std::vector<ValueId> went = own(old_, removed_), came = own(now_, added_);
+    const auto ops = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+      std::vector<int> out;
+      for (const ValueId id : ids) out.push_back(graph[id].op.number());
+      return out;
+    };
+    std::vector<int> before = ops(old_, went), after = ops(now_, came);
+    if (only_liveness_ || before == after) return;
+    std::ranges::sort(before);
+    std::ranges::sort(after);
+    if (before != after) return;
+    for (Difference& difference : out_) difference.derived = true;
+    const auto list = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+      std::vector<std::string> out;
+      for (const ValueId id : ids) out.push_back(describe(graph, id));
+      return fmt::format("{}", fmt::join(out, ", "));
+    };
+    out_.push_back({.cause = Cause::kOpOrder,
+                    .subject = "ops changed places",
+                    .from = list(old_, went),
+                    .to = list(now_, came),
+                    .line = now_.line(came.front()),
+                    .scope = now_.scope(came.front()),
+                    .remedy = remedy_of(Cause::kOpAdded)});
+  }
 
   void add_moved() {
     if (moved_.empty()) return;
@@ -362,10 +286,14 @@ class StructureComparison {
     difference.scope = now_.scope(id);
     difference.gradient = now_[id].gradient;
     // Inputs and numbers stand where they are first used.
-    const auto recorded = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
-      return std::ranges::any_of(ids, [&](ValueId each) { return !graph[each].gradient; });
+    // Of a line with other ops, too, those of both graphs may be mistaken for each other.
+    const auto has_line = [&](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+      return std::ranges::any_of(ids, [&](ValueId each) {
+        return !graph[each].gradient && !is_leaf(graph, each) &&
+               graph.line(each) == difference.line;
+      });
     };
-    difference.derived = recorded(now_, added_) || recorded(old_, removed_) || told == moved_.end();
+    difference.derived = has_line(now_, added_) || has_line(old_, removed_) || told == moved_.end();
     out_.push_back(std::move(difference));
   }
 
@@ -390,7 +318,7 @@ class StructureComparison {
       add_output(now_, now_.outputs().front(), "and the other outputs were made in another order",
                  true);
       out_.back().remedy = kOutputOrderRemedy;
-      out_.back().derived = out_.back().derived || !moved_.empty();
+      out_.back().derived = out_.back().derived || !moved_.empty() || has_leaf(Cause::kOpOrder);
     } else {
       compare_updates();
     }
@@ -409,9 +337,23 @@ class StructureComparison {
     difference.scope = graph.scope(id);
     difference.gradient = graph[id].gradient;
     const bool others = !added_.empty() || !removed_.empty() || !moved_.empty();
-    difference.derived =
-        (((with_op && others) || ops_differ()) && !only_liveness_) || has_leaf(Cause::kOpOrder);
+    difference.derived = (((with_op && others) || (ops_differ() && !is_one_more(graph, with_op))) &&
+                          !only_liveness_) ||
+                         (mode_.changes_updates() && is_next_value(graph, id));
     out_.push_back(std::move(difference));
+  }
+
+  static bool is_next_value(const GraphDescriptor& graph, ValueId output) {
+    return std::ranges::any_of(graph.updates(), [&](const Update& update) {
+      return graph.outputs()[static_cast<std::size_t>(update.output)] == output;
+    });
+  }
+
+  /// Whether one of a graph's outputs stands for none of the other graph: its value is computed
+  /// there, too, and there are fewer.
+  bool is_one_more(const GraphDescriptor& graph, bool with_op) const {
+    const bool now = &graph == &now_;
+    return !with_op && (now ? extra_ : missing_).size() > (now ? missing_ : extra_).size();
   }
 
   /// The same outputs, but of other variables the next values.
@@ -437,9 +379,11 @@ class StructureComparison {
     }
   }
 
+  const Comparison& graphs_;
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
   const Alignment& alignment_;
+  ModeChange mode_;
   const std::vector<Difference>& leaves_;
   std::vector<ValueId> added_;
   std::vector<ValueId> removed_;

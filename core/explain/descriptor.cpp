@@ -65,6 +65,7 @@ class GraphDescriptor::Builder {
     out.kind = node.input_kind;
     out.argument = called && node.op == Op::kInput;
     out.gradient = node.origin.gradient;
+    out.mode = node.origin.mode;
     out.operands = static_cast<std::uint16_t>(operands.size());
     out.origin = place_of(node.origin);
     out.first_operand = static_cast<std::uint32_t>(to_.operands_.size());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -35,6 +36,9 @@ struct CutContext {
   std::vector<std::string> held;  ///< who holds each output: a variable's name, "2 handles"
   /// What data loaders pad, fields of batches and their dimensions: "batch.tokens[length]".
   std::set<std::string> padded = {};
+  std::uint64_t recorded_ops = 0;  ///< hash of the ops and lines of all recorded nodes
+  /// For each of its modes, "training, bf16", the line that opened the last scope of it.
+  std::map<std::string, std::string> mode_lines = {};
 };
 
 class GraphDescriptor {
@@ -46,6 +50,7 @@ class GraphDescriptor {
     InputKind kind = InputKind::kState;
     bool argument = false;  ///< an input of a called graph, not of this one
     bool gradient = false;  ///< recorded by gradients()
+    std::uint8_t mode = 0;  ///< the mode's number; 0: recorded outside of every ModeScope
     std::uint16_t operands = 0;
     std::uint32_t origin = 0;  ///< into the origins
     std::uint32_t first_operand = 0;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/explain/mode_change.h"
 #include "core/explain/parameter_updates.h"
 #include "core/explain/remedies.h"
 
@@ -107,6 +108,7 @@ std::vector<Difference> find_differences(const Comparison& graphs) {
   std::vector<Difference> out = compare_leaves(graphs);
   std::vector<Difference> structure = compare_structure(graphs, out);
   std::move(structure.begin(), structure.end(), std::back_inserter(out));
+  if (const ModeChange mode(graphs); mode.any()) out.push_back(mode.difference());
   tell_parameter_updates(graphs, out);
   promote_takers_of_gradients(out);
   // Gradients are recorded for what lines record: they differ because those do, unless only they

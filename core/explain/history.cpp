@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "core/explain/differences.h"
+#include "core/explain/exchanged.h"
+#include "core/explain/mode_change.h"
 #include "core/explain/op_groups.h"
 #include "core/explain/remedies.h"
 
@@ -52,8 +54,12 @@ double likeness_of_versions(const GraphDescriptor& a, const GraphDescriptor& b) 
 std::vector<Difference> compare(const GraphDescriptor& old, const GraphDescriptor& now) {
   const bool equal =
       same_skeleton(old, now) || (likeness_of_versions(old, now) == 0 && same_ops(old, now));
-  const Alignment alignment = equal ? align_equal(now) : align(old, now);
-  return find_differences({old, now, alignment});
+  if (equal) return find_differences({old, now, align_equal(now)});
+  // Values in each other's roles: a search by names would find the ops moved instead.
+  if (const auto in_place = align_in_place(old, now);
+      in_place && !are_equal_but_for_order(old, now))
+    return find_differences({old, now, *in_place});
+  return find_differences({old, now, align(old, now)});
 }
 
 bool has_unnamed_input(const GraphDescriptor& graph, const std::vector<ValueId>& matched) {
@@ -116,47 +122,18 @@ Difference read_difference(const CutSite& site, const char* what) {
           .line = site.line};
 }
 
-/// Of "training, bf16 and evaluation, f32": what is done, without the dtypes.
-std::set<std::string> purposes_of(std::string_view mode) {
-  std::set<std::string> out;
-  while (!mode.empty()) {
-    constexpr std::string_view kAnd = " and ";
-    const std::size_t end = std::min(mode.find(kAnd), mode.size());
-    out.emplace(mode.substr(0, std::min(mode.find(", "), end)));
-    mode.remove_prefix(std::min(end + kAnd.size(), mode.size()));
-  }
-  return out;
-}
-
-Difference mode_difference(const CutContext& before, const CutContext& now) {
-  const auto name = [](const std::string& mode) { return mode.empty() ? "no mode" : mode; };
-  const std::set<std::string> old_purposes = purposes_of(before.mode);
-  const std::set<std::string> purposes = purposes_of(now.mode);
-  // An evaluation is none of a training step.
-  const bool trains = old_purposes.contains("training") && purposes.contains("training");
-  const std::string_view remedy = old_purposes == purposes ? kPrecisionRemedy
-                                  : trains                 ? kPurposeRemedy
-                                                           : remedy_of(Cause::kMode);
-  return {.cause = Cause::kMode,
-          .subject = fmt::format("mode of the step cut at {}", now.end.line),
-          .from = name(before.mode),
-          .to = name(now.mode),
-          .line = now.end.line,
-          .remedy = remedy};
-}
-
-/// `cause` is the main one; of the others only shapes of named inputs are causes of their own, and
-/// with `constants` those.
-void put_in_front(Difference cause, bool constants, std::vector<Difference>& differences) {
+/// The read is the main cause; of the others only constants and shapes of named inputs are causes
+/// of their own.
+void put_in_front(Difference read, std::vector<Difference>& differences) {
   for (Difference& difference : differences) {
     const bool shape = difference.cause == Cause::kInputShape &&
                        difference.subject.find(", made before)") == std::string::npos &&
                        difference.subject.find("(made before)") == std::string::npos;
-    const bool constant = constants && difference.cause == Cause::kConstant;
+    const bool constant = difference.cause == Cause::kConstant;
     difference.derived = difference.derived || !(shape || constant);
   }
   std::ranges::stable_sort(differences, {}, &Difference::derived);
-  differences.insert(differences.begin(), std::move(cause));
+  differences.insert(differences.begin(), std::move(read));
 }
 
 }  // namespace
@@ -164,6 +141,8 @@ void put_in_front(Difference cause, bool constants, std::vector<Difference>& dif
 std::string Explanation::text(std::size_t count) const {
   std::string out;
   std::size_t causes = 0;
+  const std::size_t all = differences.size() - derived();
+  if (all == count + 1) ++count;  // one more is no longer than "and 1 more"
   for (const Difference& difference : differences) {
     if (difference.derived) continue;
     if (++causes <= count) out += (out.empty() ? "" : "; ") + difference.text();
@@ -181,8 +160,9 @@ std::string Explanation::text(std::size_t count) const {
 std::vector<std::string_view> Explanation::remedies() const {
   std::vector<std::string_view> out;
   for (const Difference& difference : differences) {
-    const bool needed = !difference.derived && !is_expected(difference.cause, difference.remedy);
-    if (needed && std::ranges::find(out, difference.remedy) == out.end())
+    const bool told =
+        !difference.derived && !difference.remedy.empty() && difference.cause != Cause::kBucket;
+    if (told && std::ranges::find(out, difference.remedy) == out.end())
       out.push_back(difference.remedy);
   }
   return out;
@@ -230,7 +210,7 @@ ProgramHistory::Choice ProgramHistory::choose_at_place(const GraphDescriptor& no
     const bool ops = have_other_ops(differences);
     const bool hides = ops && !other_ops && candidate.age > age;
     if (nearest.relative != nullptr && (causes >= fewest || hides)) continue;
-    nearest = {candidate.entry, false, false, std::move(differences)};
+    nearest = {candidate.entry, false, std::move(differences)};
     fewest = causes;
     age = candidate.age;
     other_ops = ops;
@@ -252,7 +232,7 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
     other_mode = &entry;
     if (same) break;
   }
-  if (other_mode != nullptr) return {other_mode, true, false};
+  if (other_mode != nullptr) return {other_mode};
   for (const Entry& entry : graphs_) {
     const CutContext& other = entry.graph->context();
     if (other.mode != context.mode || !have_same_parameters(*entry.graph, now)) continue;
@@ -262,7 +242,7 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
     if (same_skeleton(*entry.graph, now) ||
         (both_ends && likeness_of_versions(*entry.graph, now) >= kNearlyEqual) ||
         (read_early && likeness_of_versions(*entry.graph, now) >= kNearlyEqual))
-      return {&entry, false, true};
+      return {&entry, true};
   }
   return {};
 }
@@ -295,17 +275,16 @@ Explanation ProgramHistory::explain(const GraphDescriptor& now) {
   judge_numbers(out.differences);
   const CutContext& context = now.context();
   const CutContext& before = old.context();
-  if (choice.other_mode) {
-    put_in_front(mode_difference(before, context), false, out.differences);
-  } else if (choice.other_site && context.end.by_read && !before.end.by_read) {
-    put_in_front(read_difference(context.end, "cut the step"), true, out.differences);
+  if (context.mode != before.mode) return out;  // parts that one mode records are no read's
+  if (choice.other_site && context.end.by_read && !before.end.by_read) {
+    put_in_front(read_difference(context.end, "cut the step"), out.differences);
   } else if (const std::string moved = moved_read(now, old); !moved.empty()) {
-    put_in_front(read_difference(context.begin, moved.c_str()), true, out.differences);
+    put_in_front(read_difference(context.begin, moved.c_str()), out.differences);
   } else if (is_rest_of(now, old)) {
-    put_in_front(read_difference(context.begin, "cut the step; this is what came after it"), true,
+    put_in_front(read_difference(context.begin, "cut the step; this is what came after it"),
                  out.differences);
   } else if (is_rest_of(old, now)) {
-    put_in_front(read_difference(before.begin, "no longer cuts the step"), true, out.differences);
+    put_in_front(read_difference(before.begin, "no longer cuts the step"), out.differences);
   }
   return out;
 }

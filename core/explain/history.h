@@ -34,7 +34,7 @@ struct Explanation {
   std::string_view remedy() const {
     return differences.empty() ? std::string_view() : differences.front().remedy;
   }
-  /// The different remedies of the causes that are not expected, the main cause's first.
+  /// The different remedies of the causes, but those of buckets; the main cause's first.
   std::vector<std::string_view> remedies() const;
   /// The causes' texts, at most `count`: "batch.tokens[length]: 57 -> 61; and 2 more". Then as many
   /// of the differences that may follow from them.
@@ -73,7 +73,6 @@ class ProgramHistory {
   };
   struct Choice {
     const Entry* relative = nullptr;
-    bool other_mode = false;
     bool other_site = false;
     /// The differences from it, if they were needed for the choice: then at least one.
     std::vector<Difference> differences = {};

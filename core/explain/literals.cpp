@@ -59,6 +59,26 @@ bool are_counts(const GraphDescriptor::Literal& before, const GraphDescriptor::L
   return are([](double value) { return value; }) || are([](double value) { return 1 / value; });
 }
 
+bool are_equal_but_for_dtype(const GraphDescriptor::Literal& before, DType dtype_before,
+                             const GraphDescriptor::Literal& now, DType dtype) {
+  if (before.values.size() != now.values.size()) return false;
+  if (before.values.empty()) return true;  // a table: its values are not compared
+  const auto rounds_to = [](std::span<const double> from, DType to,
+                            const std::vector<double>& values) {
+    return to_doubles(from_doubles(to, Shape{static_cast<std::int64_t>(from.size())}, from)) ==
+           values;
+  };
+  return rounds_to(before.values, dtype, now.values) ||
+         rounds_to(now.values, dtype_before, before.values);
+}
+
+bool is_plain(double value) {
+  constexpr double kDigits = 1000;
+  constexpr double kSmall = 16;
+  if (value == std::round(value)) return std::abs(value) < kSmall;
+  return std::abs(value) < kSmall && std::abs(value * kDigits - std::round(value * kDigits)) < 1e-6;
+}
+
 std::string print_literal(const GraphDescriptor& graph, ValueId id, bool same_type) {
   const std::vector<double>& values = graph.literal(id).values;
   if (!same_type || values.empty()) return graph.type(id);

@@ -25,6 +25,13 @@ bool is_of_mean(const GraphDescriptor& graph, ValueId number);
 /// Whether the values are whole numbers, or their inverses.
 bool are_counts(const GraphDescriptor::Literal& before, const GraphDescriptor::Literal& now);
 
+/// Whether one is the other in the dtype of one of them, rounded.
+bool are_equal_but_for_dtype(const GraphDescriptor::Literal& before, DType dtype_before,
+                             const GraphDescriptor::Literal& now, DType dtype);
+
+/// Whether people write such numbers: small whole ones, and those of few digits.
+bool is_plain(double value);
+
 /// The values of a small literal; else, or if the types differ, the type.
 std::string print_literal(const GraphDescriptor& graph, ValueId id, bool same_type);
 

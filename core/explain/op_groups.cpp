@@ -1,6 +1,7 @@
 #include "core/explain/op_groups.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -26,16 +27,41 @@ bool is_of_earlier(const GraphDescriptor& graph, ValueId gradient, std::size_t n
   return false;
 }
 
+/// Whether two lines are so near to each other that one branch has both.
+bool are_near(const std::string& a, const std::string& b) {
+  constexpr int kBranch = 5;  // lines
+  const std::size_t x = a.rfind(':'), y = b.rfind(':');
+  return x == y && x != std::string::npos && a.compare(0, x, b, 0, y) == 0 &&
+         std::abs(std::atoi(a.c_str() + x + 1) - std::atoi(b.c_str() + y + 1)) <= kBranch;
+}
+
+/// Whether it takes one result only, and is far from the line that gives it: in a chain of ops each
+/// line stands for itself.
+bool is_link(const GraphDescriptor& graph, const OpGroup& group, ValueId id, ValueId operand) {
+  const auto others = [&](ValueId each) {
+    return each != operand && !is_leaf(graph, each) &&
+           std::ranges::find(group.ids, each) == group.ids.end();
+  };
+  return !graph[id].gradient && !graph[operand].gradient && !graph.line(id).empty() &&
+         std::ranges::none_of(graph.operands(id), others) &&
+         !are_near(graph.line(id), graph.line(operand));
+}
+
 /// Whether an op of the group works on a result of an earlier one, over any number of ops. What a
 /// line that was not there before makes of gradients does not follow from them: they were recorded
 /// for it.
 bool works_on_earlier(const GraphDescriptor& graph, const OpGroup& group, std::size_t number,
-                      const std::vector<std::size_t>& group_of, bool new_line) {
+                      const std::vector<std::size_t>& group_of,
+                      const std::set<std::string>& replaced, bool new_line) {
+  const bool records = !graph[group.told].gradient;  // of its own, then its gradients follow
   return std::ranges::any_of(group.ids, [&](ValueId id) {
+    if (records && graph[id].gradient) return false;
     return std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
       const bool for_it = new_line && graph[operand].gradient && !graph[id].gradient;
       if (for_it) return is_of_earlier(graph, operand, number, group_of);
-      return group_of[index_of(operand)] < number && !is_leaf(graph, operand);
+      const bool is_new = graph[operand].gradient || !replaced.contains(graph.line(operand));
+      return group_of[index_of(operand)] < number && !is_leaf(graph, operand) && is_new &&
+             !is_link(graph, group, id, operand);
     });
   });
 }
@@ -67,7 +93,8 @@ bool is_leaf(const GraphDescriptor& graph, ValueId id) {
   return op == Op::kInput || op == Op::kConstant || op == Op::kBroadcast || op == Op::kIota;
 }
 
-std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
+                               const std::set<std::string>& replaced) {
   std::vector<OpGroup> out;
   std::map<std::pair<std::string, std::string>, std::size_t> by_place;
   std::vector<std::size_t> group_of(index_of(graph.size()), kNoGroup);
@@ -90,7 +117,7 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
     if (told == group.ids.end()) told = std::ranges::find_if(group.ids, works);
     group.told = told == group.ids.end() ? group.ids.front() : *told;
     const bool new_line = !known.contains(graph.line(group.told));
-    group.follows = works_on_earlier(graph, group, number, group_of, new_line) ||
+    group.follows = works_on_earlier(graph, group, number, group_of, replaced, new_line) ||
                     (number > 0 && sums_micro_batches(graph, group));
     const std::string& line = graph.line(group.told);
     if (line.empty()) continue;

@@ -3,6 +3,7 @@
 // that use their results.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,10 @@ struct OpGroup {
 /// Ops with little information: constants, broadcasts, iotas.
 bool is_leaf(const GraphDescriptor& graph, ValueId id);
 
-/// `ids`: of the ops and inputs that the other graph does not have. Groups are in the order of
+/// `ids`: of the ops and inputs that the other graph does not have. `replaced`: lines where that
+/// has ops of its own, so that their results are there in both graphs. Groups are in the order of
 /// their first ops; an op without a line is a group of its own.
-std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids);
+std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
+                               const std::set<std::string>& replaced);
 
 }  // namespace lockstep

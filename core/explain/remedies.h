@@ -38,6 +38,10 @@ inline constexpr std::string_view kShapeRemedy =
 inline constexpr std::string_view kTableRemedy =
     "make it an input, a tensor(value, name) of the session, whose values are no part of the "
     "program; what a function makes of a plain number changes with that: keep it the same";
+/// For an input that is a constant in some programs.
+inline constexpr std::string_view kInputRemedy =
+    "give it as an input in every step, whose values are no part of the program: a number as "
+    "x.context().scalar(value, dtype, name), anything else as a tensor(value, name) of the session";
 /// For an op that joins another number of parts.
 inline constexpr std::string_view kPartsRemedy =
     "how many there are is part of the program: take the same number in every step, with neutral "

@@ -1,6 +1,7 @@
 #include "core/explain/size_changes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -82,14 +83,51 @@ bool SizeChanges::explain(std::span<const std::int64_t> old,
   return true;
 }
 
-bool SizeChanges::explain_rest(std::span<const std::int64_t> old,
-                               std::span<const std::int64_t> now) const {
-  if (old.size() != now.size()) return false;
-  for (std::size_t i = 0; i < old.size(); ++i) {
-    const auto fills = [&](const Pair& pair) { return old[i] - now[i] == pair.now - pair.old; };
-    if (!explain(old[i], now[i]) && std::ranges::none_of(pairs_, fills)) return false;
-  }
-  return true;
+bool SizeChanges::contains(std::int64_t old, std::int64_t now) const {
+  return std::ranges::any_of(pairs_,
+                             [&](const Pair& pair) { return old == pair.old && now == pair.now; });
+}
+
+bool SizeChanges::may_explain_rounded(std::int64_t old, std::int64_t now) const {
+  return std::ranges::any_of(pairs_, [&](const Pair& pair) {
+    if (pair.old <= 0 || (pair.now > pair.old) != (now > old)) return false;
+    const double ratio = static_cast<double>(pair.now) / static_cast<double>(pair.old);
+    return std::abs(static_cast<double>(now) - static_cast<double>(old) * ratio) <= ratio;
+  });
+}
+
+bool SizeChanges::explain_bound(std::int64_t old, std::int64_t now, std::int64_t old_size,
+                                std::int64_t now_size) const {
+  if (old == now) return true;
+  const bool from_end = old_size - old == now_size - now && 2 * old >= old_size;
+  const bool part = old != 0 && old * now_size == now * old_size && old_size % old == 0;
+  return from_end || part || contains(old, now);
+}
+
+bool SizeChanges::gives_number(double old, double now, DType dtype) const {
+  const double precision = precision_of(dtype);
+  using Function = double (*)(double);
+  constexpr std::array<Function, 10> kFunctions = {
+      [](double n) { return n; },
+      [](double n) { return n - 1; },
+      [](double n) { return n + 1; },
+      [](double n) { return std::sqrt(n); },
+      [](double n) { return std::sqrt(n - 1); },
+      [](double n) { return n / (n - 1); },
+      [](double n) { return std::log(n); },
+      [](double n) { return n * n; },
+      [](double n) { return n * (n - 1); },
+      [](double n) { return n * (n - 1) / 2; },
+  };
+  const auto gives = [&](const Pair& pair) {
+    return pair.old > 1 && pair.now > 1 && std::ranges::any_of(kFunctions, [&](Function f) {
+             const double before = f(static_cast<double>(pair.old));
+             const double after = f(static_cast<double>(pair.now));
+             return (close(old, before, precision) && close(now, after, precision)) ||
+                    (close(old, 1 / before, precision) && close(now, 1 / after, precision));
+           });
+  };
+  return std::ranges::any_of(pairs_, gives);
 }
 
 bool SizeChanges::explain_number(double old, double now, DType dtype) const {

@@ -15,7 +15,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kShownValues = 8;
-constexpr std::size_t kShownOthers = 2;
+constexpr std::size_t kShownOthers = CauseTally::kMaxAlso;
 
 /// By the numbers in them.
 std::vector<std::string> sorted(const std::set<std::string>& values) {
@@ -143,16 +143,20 @@ std::string CauseTally::others(const Row& row) const {
 std::string CauseTally::table() const {
   if (std::ranges::all_of(rows_, [](const Row& row) { return is_expected(row.cause, row.remedy); }))
     return "";
-  std::int64_t again = 0;
+  const auto of_all = [&](std::int64_t n) { return fmt::format("{} of {} programs", n, misses_); };
+  std::int64_t versions = 0, again = 0;
   double seconds = 0;
   for (const Row& row : rows_) {
-    again += row.misses();
+    (row.cause < Cause::kEvicted ? versions : again) += row.misses();
     seconds += row.seconds;
   }
+  std::vector<std::string> kinds;
+  if (versions > 0) kinds.push_back(fmt::format("{} were versions of others", of_all(versions)));
+  if (again > 0) kinds.push_back(fmt::format("{} had been made before", of_all(again)));
   std::string out = fmt::format(
-      "recompilations: {} of {} programs were versions of others and took {}\n"
+      "recompilations: {} and took {}\n"
       "  {:<14} {:>8} {:>7} {:>8}  what\n",
-      again, misses_, readable_time(seconds), "cause", "compiled", "loaded", "seconds");
+      fmt::join(kinds, ", "), readable_time(seconds), "cause", "compiled", "loaded", "seconds");
   std::vector<std::pair<Cause, std::string>> remedies;
   for (const Row& row : rows()) {
     std::string what = row.describe();

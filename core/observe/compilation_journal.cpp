@@ -21,6 +21,11 @@ CutSite site_of(const Cut& cut) {
 
 CutContext context_of(const Cut& cut, const CutSite& begin) {
   CutContext out{begin, site_of(cut), describe_modes(cut.modes), cut.recorded, {}};
+  out.recorded_ops = cut.recorded_ops;
+  for (const ModePlace& place : cut.mode_places)
+    if ((cut.modes & mode_bit(place.number)) != 0)
+      out.mode_lines.emplace(describe_modes(mode_bit(place.number)),
+                             origin_of(place.where).to_string());
   for (const TensorState* state : cut.outputs)
     out.held.push_back(!state->name.empty() ? std::string(state->name)
                                             : fmt::format("{} handle{}", state->handles,
@@ -43,8 +48,14 @@ Explanation dropped(std::size_t limit, std::size_t needed) {
 }  // namespace
 
 Cut cut_of(const CutTrace& trace, SyncReason reason, const std::source_location& where) {
-  return {name_of(reason), where,       reason == SyncReason::kValueRead,
-          trace.recorded,  trace.modes, trace.outputs};
+  return {.reason = name_of(reason),
+          .where = where,
+          .by_read = reason == SyncReason::kValueRead,
+          .recorded = trace.recorded,
+          .recorded_ops = trace.recorded_ops,
+          .modes = trace.modes,
+          .mode_places = trace.mode_places,
+          .outputs = trace.outputs};
 }
 
 std::string CompilationRecord::text() const {
@@ -70,15 +81,21 @@ void CompilationJournal::hit(const Hash128& structure, const Cut& cut) {
   note(cut);
 }
 
+std::int64_t& CompilationJournal::cuts_at(const Cut& cut) {
+  return cuts_[{cut.where.file_name(), cut.where.line()}];
+}
+
 void CompilationJournal::note(const Cut& cut) {
+  if (!cut.has_step) ++cuts_at(cut);
   last_cut_ = cut;
   last_cut_.outputs = {};
+  last_cut_.mode_places = {};
 }
 
 CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut& cut,
                                                    std::int64_t step) {
   Miss out;
-  out.step = step;
+  out.step = cut.has_step ? step : cuts_at(cut);
   CutContext context = context_of(cut, site_of(last_cut_));
   context.padded = padded_;
   auto described = std::make_shared<GraphDescriptor>(graph, std::move(context));

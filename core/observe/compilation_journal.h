@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/log.h"
@@ -24,8 +26,11 @@ struct Cut {
   std::string_view reason = {};  ///< empty: no cut yet
   std::source_location where = {};
   bool by_read = false;
+  bool has_step = true;  ///< a loop numbers its steps; else the cuts of each line are counted
   std::size_t recorded = 0;
+  std::uint64_t recorded_ops = 0;
   std::uint32_t modes = 0;
+  std::span<const ModePlace> mode_places = {};
   std::span<TensorState* const> outputs = {};  ///< the tensors that are outputs
 };
 Cut cut_of(const CutTrace& trace, SyncReason reason, const std::source_location& where);
@@ -78,6 +83,7 @@ class CompilationJournal {
   void check_limit(const Explanation& explanation);
   void settle(const Explanation* next);
   void note(const Cut& cut);
+  std::int64_t& cuts_at(const Cut& cut);
   void tell(CompilationRecord record);
 
   Limit limit_;
@@ -85,7 +91,8 @@ class CompilationJournal {
   ProgramHistory history_;
   CauseTally causes_;
   CompilationListener listener_;
-  Cut last_cut_;                  ///< without its outputs
+  Cut last_cut_;  ///< without what refers to its trace
+  std::map<std::pair<std::string_view, std::uint32_t>, std::int64_t> cuts_;  ///< of each line
   std::size_t warn_at_ = 0;       ///< programs; 0: at the limit
   std::set<std::string> padded_;  ///< dimensions
   std::set<std::int64_t> buckets_;

@@ -1,5 +1,6 @@
 #include "core/trace/context.h"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
@@ -13,6 +14,24 @@
 #include "core/trace/mode.h"
 
 namespace lockstep {
+
+namespace {
+
+/// Of the ops and their lines, in any order. Texts of one trace's files are where they were.
+std::uint64_t hash_of_ops(const Graph& graph) {
+  std::uint64_t out = 0;
+  for (const Node& node : graph.nodes) {
+    constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;  // odd, of 2^64 / golden ratio
+    std::uint64_t hash = reinterpret_cast<std::uintptr_t>(node.origin.file.data());  // NOLINT
+    for (const std::uint64_t part :
+         {std::uint64_t{node.origin.line}, static_cast<std::uint64_t>(node.op.number())})
+      hash = (std::rotl(hash, 29) ^ part) * kFactor;
+    out += hash ^ hash >> 32U;
+  }
+  return out;
+}
+
+}  // namespace
 
 TraceContext::TraceContext() : strings_(std::make_shared<StringPool>()) {
   graph_.strings = strings_;
@@ -79,7 +98,7 @@ Tensor TraceContext::record(Op op, ArrayRef<Tensor> operands, Attrs attrs,
       raise_undefined_operand(name_of(op), ids.size(), operands.size(), origin);
     ids.push_back(node_of(operand));
   }
-  modes_ |= mode_bit_;
+  modes_ |= mode_bit(mode_number_);
   try {
     return handle_for(graph_.add(op, ids, std::move(attrs), origin));
   } catch (const Error& e) {
@@ -151,7 +170,9 @@ CutTrace TraceContext::cut() {
       out.inputs.push_back(std::move(input_values_[i]));
   const std::size_t recorded = graph_.nodes.size();
   out.recorded = recorded;
+  out.recorded_ops = hash_of_ops(graph_);
   out.modes = std::exchange(modes_, 0);
+  out.mode_places = mode_places_;
   out.graph = keep_only(std::exchange(graph_, {}), reachable);
 
   graph_.strings = strings_;
@@ -196,7 +217,16 @@ ReadObserver* TraceContext::set_read_observer(ReadObserver* observer) {
 
 void TraceContext::set_mode(const Mode* mode) {
   mode_ = mode;
-  mode_bit_ = mode == nullptr ? 0 : mode_bit(*mode);
+  mode_number_ = mode == nullptr ? 0 : mode_number(*mode);
+}
+
+void TraceContext::note_mode_place(const std::source_location& where) {
+  const auto known = std::ranges::find(mode_places_, mode_number_, &ModePlace::number);
+  if (known != mode_places_.end()) {
+    known->where = where;
+  } else {
+    mode_places_.push_back({mode_number_, where});
+  }
 }
 
 std::int64_t TraceContext::next_stream() {
@@ -243,7 +273,7 @@ Origin TraceContext::origin_at(const std::source_location& where) const {
     path_ = place.file_name();
     file_ = origin_of(place).file;
   }
-  return {file_, place.line(), scope_};
+  return {file_, place.line(), scope_, false, mode_number_};
 }
 
 TensorStatePtr TraceContext::new_state(const Type& type) {

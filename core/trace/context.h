@@ -86,6 +86,7 @@ class TraceContext {
   /// The mode of the innermost ModeScope (mode.h); null outside of every scope.
   const Mode* mode() const { return mode_; }
   void set_mode(const Mode* mode);
+  void note_mode_place(const std::source_location& where);
 
   /// While a user's call records a whole step: its line. See CallerScope (origin_scope.h).
   const std::optional<std::source_location>& caller() const { return caller_; }
@@ -141,24 +142,24 @@ class TraceContext {
   std::string_view scope_;
   std::optional<std::source_location> location_;
   std::optional<std::source_location> caller_;
-  // The last path whose folders were removed: most nodes are of the same file as the node before.
+  // The last path whose folders were removed: most nodes are of one file.
   mutable const char* path_ = nullptr;
   mutable std::string_view file_;
   const Origin* origin_ = nullptr;
   const Mode* mode_ = nullptr;
-  std::uint32_t mode_bit_ = 0;  ///< of the current mode
-  std::uint32_t modes_ = 0;     ///< of everything recorded since the last cut
+  std::uint8_t mode_number_ = 0;  ///< of the current mode
+  std::uint32_t modes_ = 0;       ///< of everything recorded since the last cut
   std::map<std::string_view, std::uint64_t> draws_;
   std::map<ValueId, ValueId> redirected_;
   std::vector<RematRegion> recomputed_;  ///< in the order of the trace, disjoint
   std::vector<ValueId> means_;
+  std::vector<ModePlace> mode_places_;
 };
 
 /// While alive, every recorded node and every error shows the line `where` instead of its own,
 /// unless an outer scope is open: the outermost call, which is the user's, counts. A function of
-/// lockstep (a composite, a layer) takes its caller's line as a default argument and opens a scope
-/// with it; the code inside passes no lines. Users do the same to show the callers' lines for their
-/// own functions:
+/// lockstep takes its caller's line as a default argument and opens a scope with it; the code
+/// inside passes no lines. Users do the same to show the callers' lines for their own functions:
 ///
 ///     Tensor swish(const Tensor& x, Where where = Where::current()) {
 ///       const LocationScope line("swish", {&x}, where);
@@ -181,8 +182,7 @@ class LocationScope {
 };
 
 /// While alive, new nodes belong to module path `outer.name`; to `name` alone if that is a path at
-/// or below the outer one. With `where` it is a LocationScope, too: for the model's call of a
-/// layer.
+/// or below the outer one. With `where` it is a LocationScope, too: for a model's call of a layer.
 class ModuleScope {
  public:
   ModuleScope(TraceContext& context, std::string_view name);

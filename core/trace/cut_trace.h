@@ -27,6 +27,12 @@ enum class SyncReason : std::uint8_t {
 };
 std::string_view name_of(SyncReason reason);
 
+/// The line that opened the last ModeScope of a mode.
+struct ModePlace {
+  std::uint8_t number = 0;  ///< mode_number(), see mode.h
+  std::source_location where;
+};
+
 /// A cut trace: the graph of all live tensors and what its inputs and outputs are bound to.
 struct CutTrace {
   Graph graph;
@@ -34,8 +40,10 @@ struct CutTrace {
   /// One per Graph::outputs: the live tensors, ordered by creation. They are bound to their
   /// placeholders by bind() before anything else is recorded.
   std::vector<TensorState*> outputs;
-  std::size_t recorded = 0;  ///< number of nodes, with those that no output needs
-  std::uint32_t modes = 0;   ///< of the recording, see describe_modes() in mode.h
+  std::size_t recorded = 0;        ///< number of nodes, with those that no output needs
+  std::uint64_t recorded_ops = 0;  ///< hash of the ops and lines of all of them, in any order
+  std::uint32_t modes = 0;         ///< of the recording, see describe_modes() in mode.h
+  std::vector<ModePlace> mode_places;
 
   /// Binds output i to values[i].
   void bind(std::span<const TensorValuePtr> values) const;

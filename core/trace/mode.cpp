@@ -11,9 +11,10 @@ constexpr unsigned kDTypes = static_cast<unsigned>(DType::kBool) + 1;
 
 }  // namespace
 
-ModeScope::ModeScope(TraceContext& context, Mode mode)
+ModeScope::ModeScope(TraceContext& context, Mode mode, const Where& where)
     : context_(context), outer_(context.mode()), mode_(std::move(mode)) {
   context.set_mode(&mode_);
+  context.note_mode_place(where);
 }
 
 ModeScope::~ModeScope() {
@@ -25,9 +26,13 @@ const Mode& mode_of(const TraceContext& context) {
   return context.mode() == nullptr ? kEvaluation : *context.mode();
 }
 
-std::uint32_t mode_bit(const Mode& mode) {
+std::uint8_t mode_number(const Mode& mode) {
   const auto dtype = static_cast<unsigned>(mode.compute_dtype);
-  return 1U << (mode.training ? dtype : kDTypes + dtype);
+  return static_cast<std::uint8_t>(1 + (mode.training ? dtype : kDTypes + dtype));
+}
+
+std::uint32_t mode_bit(std::uint8_t number) {
+  return number == 0 ? 0 : 1U << (number - 1U);
 }
 
 std::string describe_modes(std::uint32_t bits) {

@@ -26,7 +26,8 @@ struct Mode {
 /// While alive, the context records in this mode.
 class ModeScope {
  public:
-  ModeScope(TraceContext& context, Mode mode);
+  /// `where`: the line that reports of recompilations name.
+  ModeScope(TraceContext& context, Mode mode, const Where& where = Where::current());
   ~ModeScope();
   ModeScope(const ModeScope&) = delete;
   ModeScope& operator=(const ModeScope&) = delete;
@@ -43,8 +44,10 @@ inline const Mode& mode_of(const Tensor& tensor, Where where = Where::current())
   return mode_of(tensor.context(where));
 }
 
-/// One bit for each combination of training or not and the compute dtype.
-std::uint32_t mode_bit(const Mode& mode);
+/// From 1, another one for each combination of training or not and the compute dtype.
+std::uint8_t mode_number(const Mode& mode);
+/// Bit n - 1 for number n.
+std::uint32_t mode_bit(std::uint8_t number);
 /// "training, bf16"; several joined by " and ". Empty for no bit.
 std::string describe_modes(std::uint32_t bits);
 

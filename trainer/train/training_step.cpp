@@ -54,7 +54,7 @@ void check_divisions(const Loss& loss, const Batch& batch, const LossCaller& cal
 
 Loss record_loss(const LossFunction& loss, const Batch& batch, TraceContext& context, Mode mode,
                  const LossCaller& caller) {
-  const ModeScope scope(context, std::move(mode));
+  const ModeScope scope(context, std::move(mode), caller.where);
   Loss out = loss(batch);
   check_loss(out, caller.where);
   check_inputs(context.pending());

@@ -107,7 +107,7 @@ TEST_F(Compilations, NameAConstantOfEveryStep) {
       debug.lines_with("recompiled"),
       ElementsAre(HasSubstr("1 of 2 misses have this cause; to end it, give the number as "
                             "a tensor, x.context().scalar("),
-                  fmt::format("recompiled at step 0 in 0 s (program 2, cut by mark_step on "
+                  fmt::format("recompiled at step 2 in 0 s (program 2, cut by mark_step on "
                               "compilations_test.cpp:{}): constant, constant f32[] {}: 2 -> "
                               "3; 2 of 3 misses have this cause; to end it, {}",
                               line + 1, place, remedy_of(Cause::kConstant))));

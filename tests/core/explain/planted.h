@@ -15,6 +15,7 @@
 #include "core/trace/context.h"
 #include "core/trace/cut_trace.h"
 #include "core/trace/functions.h"
+#include "core/trace/mode.h"
 
 namespace lockstep {
 
@@ -33,7 +34,12 @@ struct Planted {
   /// Explains the cut of a recorded program, whose handles are alive now.
   Explanation cut(CutSite end = {"step end", "main.cpp:50"}, const std::string& mode = "") {
     CutTrace trace = context.cut();
-    CutContext around{begin, end, mode, trace.recorded, {}, padded};
+    CutContext around{begin,          end, mode.empty() ? describe_modes(trace.modes) : mode,
+                      trace.recorded, {},  padded};
+    around.recorded_ops = trace.recorded_ops;
+    for (const ModePlace& place : trace.mode_places)
+      around.mode_lines.emplace(describe_modes(mode_bit(place.number)),
+                                origin_of(place.where).to_string());
     for (const TensorState* output : trace.outputs)
       around.held.push_back(
           fmt::format("{} handle{}", output->handles, output->handles == 1 ? "" : "s"));

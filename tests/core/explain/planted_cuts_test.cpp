@@ -79,19 +79,18 @@ TEST_F(PlantedCuts, NamesAVariableThatWasAssigned) {
 // Modes and reads.
 
 TEST_F(PlantedCuts, NamesEvaluationAtThePlaceOfTraining) {
-  const Tensor x = input({DType::kF32, Shape{6}}, "x");
-  const auto record = [&](bool training) {
-    const Tensor dropped = training ? x * 0.5 : x;
-    return sum(dropped * 3.0);
-  };
-  {
-    const Tensor held = record(true);
-    cut({"mark_step", "main.cpp:9"}, "training, f32");
-  }
-  const Tensor held = record(false);
-  EXPECT_THAT(
-      causes_of(cut({"mark_step", "main.cpp:9"}, "evaluation, f32")),
-      ElementsAre("mode mode of the step cut at main.cpp:9: training, f32 -> evaluation, f32"));
+  const RandomKey key{context.scalar(1, DType::kI64, "seed"),
+                      context.scalar(2, DType::kI64, "step"),
+                      context.scalar(3, DType::kI64, "micro_batch")};
+  const auto causes = told([&](bool again) {
+    line = __LINE__ + 1;
+    const ModeScope mode(context, {.training = !again, .key = key});
+    return std::vector{sum(dropout(exp(input({DType::kF32, Shape{6}}, "x")), 0.5) * 3.0)};
+  });
+  EXPECT_THAT(causes, ElementsAre(fmt::format("mode the mode set at planted_cuts_test.cpp:{}: "
+                                              "training, f32 -> evaluation, f32",
+                                              line)));
+  EXPECT_THAT(std::string(last.remedy()), testing::HasSubstr("set the same mode in every step"));
 }
 
 TEST_F(PlantedCuts, NamesAnotherPrecision) {

@@ -1,0 +1,234 @@
+#include "core/explain/group_rules.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace lockstep {
+
+Follows GroupRules::judge(const GraphDescriptor& graph, const OpGroup& group) const {
+  if (only_leaves(graph, group) || converts(graph, group) || begins_with_dtype(graph, group) ||
+      restores_shape(graph, group) || follows_input(graph, group) || is_loop(graph, group) ||
+      mode_.explains_ops(graph, group))
+    return Follows::kYes;
+  return fits_sizes(graph, group) ? Follows::kPerhaps : Follows::kNo;
+}
+
+bool GroupRules::has_leaf(Cause cause) const {
+  return std::ranges::any_of(leaves_,
+                             [&](const Difference& d) { return d.cause == cause && !d.derived; });
+}
+
+/// Constants and the like come and go with the ops that they feed, with their numbers, and with
+/// inputs that stand in their places.
+bool GroupRules::only_leaves(const GraphDescriptor& graph, const OpGroup& group) const {
+  const bool numbers =
+      std::ranges::find(leaves_, Cause::kConstant, &Difference::cause) != leaves_.end() ||
+      std::ranges::any_of(added_, [&](ValueId id) { return now_.is_input(id); }) ||
+      std::ranges::any_of(removed_, [&](ValueId id) { return old_.is_input(id); });
+  const bool others = std::ranges::any_of(added_, [&](ValueId id) { return !is_leaf(now_, id); }) ||
+                      std::ranges::any_of(removed_, [&](ValueId id) { return !is_leaf(old_, id); });
+  return is_leaf(graph, group.told) && (numbers || others || has_leaf(Cause::kInputShape));
+}
+
+/// Conversions come and go with the dtypes of what they convert, or of what is taken with it, and
+/// with ops that they were recorded for.
+bool GroupRules::converts(const GraphDescriptor& graph, const OpGroup& group) const {
+  const auto is_conversion = [&](ValueId id) {
+    return graph[id].gradient || graph[id].op == Op::kConvert || is_leaf(graph, id);
+  };
+  // There and back: it rounds, which no dtype asks for.
+  const bool rounds = std::ranges::any_of(group.ids, [&](ValueId id) {
+    if (graph[id].op != Op::kConvert || graph[id].gradient) return false;
+    const ValueId from = graph.operands(id)[0];
+    return graph[from].op == Op::kConvert && from >= group.ids.front() &&
+           graph[graph.operands(from)[0]].dtype == graph[id].dtype;
+  });
+  return !rounds && !graph[group.told].gradient && std::ranges::all_of(group.ids, is_conversion) &&
+         (touches_other_dtype(graph, group) || place_takes_other_dtype(graph, group));
+}
+
+/// Whether a loop over inputs, as that of an update over parameters, has one more or less, of
+/// which another op is told.
+bool GroupRules::follows_input(const GraphDescriptor& graph, const OpGroup& group) const {
+  const std::vector<ValueId>& to_theirs = to_other(graph);
+  const auto is_told = [&](ValueId operand) {
+    if (!graph.is_input(operand) || to_theirs[index_of(operand)] != kNoValue) return false;
+    const ValueId user = first_user(graph, operand);
+    return user != kNoValue && to_theirs[index_of(user)] != kNoValue;
+  };
+  const bool takes = std::ranges::any_of(group.ids, [&](ValueId id) {
+    return !graph[id].gradient && std::ranges::any_of(graph.operands(id), is_told);
+  });
+  if (!takes) return false;
+  for (ValueId id = 0; id < graph.size(); ++id)
+    if (to_theirs[index_of(id)] != kNoValue && !is_leaf(graph, id) && !graph[id].gradient &&
+        graph.line(id) == graph.line(group.told))
+      return true;
+  return false;
+}
+
+/// Whether what came converts an input that has another dtype, as an `if` on the dtype records.
+bool GroupRules::begins_with_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
+  const std::vector<ValueId>& to_theirs = to_other(graph);
+  const GraphDescriptor& theirs_of = other(graph);
+  return std::ranges::any_of(group.ids, [&](ValueId id) {
+    if (graph[id].op != Op::kConvert) return false;
+    const ValueId operand = graph.operands(id)[0];
+    const ValueId theirs = to_theirs[index_of(operand)];
+    return graph.is_input(operand) && theirs != kNoValue &&
+           graph[operand].dtype != theirs_of[theirs].dtype;
+  });
+}
+
+/// Whether what came gives a value the shape, or the rank, that it has in the other graph without
+/// that: a reshape() to the shape that is there records nothing.
+bool GroupRules::restores_shape(const GraphDescriptor& graph, const OpGroup& group) const {
+  if (!has_leaf(Cause::kInputShape)) return false;
+  const std::vector<ValueId>& to_theirs = to_other(graph);
+  const GraphDescriptor& theirs_of = other(graph);
+  return std::ranges::any_of(group.ids, [&](ValueId id) {
+    if (info_of(graph[id].op).op_class != OpClass::kMovement || graph[id].gradient) return false;
+    const ValueId operand = graph.operands(id)[0];
+    const ValueId theirs = to_theirs[index_of(operand)];
+    if (theirs == kNoValue || std::ranges::equal(graph.sizes(operand), theirs_of.sizes(theirs)))
+      return false;
+    return std::ranges::equal(graph.sizes(id), theirs_of.sizes(theirs)) ||
+           (graph[operand].rank != theirs_of[theirs].rank &&
+            graph[id].rank == theirs_of[theirs].rank);
+  });
+}
+
+/// Whether it fills up or cuts values that have another size in the other graph, or cuts them to
+/// such a size of an input: by amounts that may follow from the size.
+bool GroupRules::fits_sizes(const GraphDescriptor& graph, const OpGroup& group) const {
+  if (!has_leaf(Cause::kInputShape)) return false;
+  const std::vector<ValueId>& to_theirs = to_other(graph);
+  const auto fits = [&](ValueId id) {
+    return graph[id].op == Op::kPad || graph[id].op == Op::kSlice;
+  };
+  const std::set<std::int64_t> changed = changed_sizes(graph);
+  const auto follows = [&](ValueId id) {
+    if (graph[id].gradient || is_leaf(graph, id)) return true;
+    if (!fits(id)) return false;
+    ValueId source = graph.operands(id)[0];
+    while (to_theirs[index_of(source)] == kNoValue && fits(source))
+      source = graph.operands(source)[0];
+    const std::set<std::size_t> others = changed_dimensions(graph, source);
+    const auto before = graph.sizes(source);
+    const auto after = graph.sizes(id);
+    for (std::size_t i = 0; i < after.size(); ++i)
+      if (after[i] != before[i] && !others.contains(i) && !changed.contains(after[i])) return false;
+    return true;
+  };
+  return fits(group.told) && std::ranges::all_of(group.ids, follows);
+}
+
+/// Of a value that both graphs have.
+std::set<std::size_t> GroupRules::changed_dimensions(const GraphDescriptor& graph,
+                                                     ValueId id) const {
+  const ValueId theirs = to_other(graph)[index_of(id)];
+  std::set<std::size_t> out;
+  if (theirs == kNoValue) return out;
+  const auto sizes = graph.sizes(id);
+  const auto others = other(graph).sizes(theirs);
+  for (std::size_t i = 0; i < sizes.size() && sizes.size() == others.size(); ++i)
+    if (sizes[i] != others[i]) out.insert(i);
+  return out;
+}
+
+/// Of inputs, in this graph.
+std::set<std::int64_t> GroupRules::changed_sizes(const GraphDescriptor& graph) const {
+  std::set<std::int64_t> out;
+  for (const ValueId id : graph.inputs())
+    for (const std::size_t i : changed_dimensions(graph, id)) out.insert(graph.sizes(id)[i]);
+  return out;
+}
+
+/// Of a value that both graphs have.
+bool GroupRules::has_other_dtype(const GraphDescriptor& graph, ValueId id) const {
+  const ValueId theirs = to_other(graph)[index_of(id)];
+  return theirs != kNoValue && graph[id].dtype != other(graph)[theirs].dtype;
+}
+
+/// Whether a conversion of the group takes a value of another dtype, or a result that only this
+/// graph has, or is taken with one of these.
+bool GroupRules::touches_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
+  const auto in_group = [&](ValueId id) {
+    return std::ranges::find(group.ids, id) != group.ids.end();
+  };
+  const auto is_other = [&](ValueId id) {
+    const bool own = to_other(graph)[index_of(id)] == kNoValue && !is_leaf(graph, id);
+    return !in_group(id) && (own || has_other_dtype(graph, id));
+  };
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    const auto operands = graph.operands(id);
+    const bool takes = std::ranges::any_of(operands, in_group);
+    if (graph[id].gradient || (!takes && !in_group(id))) continue;
+    if (std::ranges::any_of(operands, is_other) || is_other(id)) return true;
+  }
+  return false;
+}
+
+/// Whether an op that both graphs have of the group's place takes another dtype than before, and
+/// not because of the group: a layer converts its parameters to what it is given.
+bool GroupRules::place_takes_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
+  const GraphDescriptor& theirs_of = other(graph);
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    const ValueId theirs = to_other(graph)[index_of(id)];
+    if (theirs == kNoValue || graph[id].gradient || graph.line(id) != graph.line(group.told) ||
+        graph.scope(id) != graph.scope(group.told))
+      continue;
+    const auto operands = graph.operands(id);
+    const auto others = theirs_of.operands(theirs);
+    for (std::size_t i = 0; i < std::min(operands.size(), others.size()); ++i)
+      if (graph[operands[i]].dtype != theirs_of[others[i]].dtype &&
+          std::ranges::find(group.ids, operands[i]) == group.ids.end())
+        return true;
+  }
+  return false;
+}
+
+/// Whether these are ops of a loop over a dimension that has another size.
+bool GroupRules::is_loop(const GraphDescriptor& graph, const OpGroup& group) const {
+  const auto takes_sized = [&](ValueId id) {
+    return std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
+      return !changed_dimensions(graph, operand).empty();
+    });
+  };
+  if (!has_leaf(Cause::kInputShape) || std::ranges::none_of(group.ids, takes_sized)) return false;
+  const auto count = [](const GraphDescriptor& of) {
+    std::unordered_map<std::uint64_t, std::int64_t> out;
+    for (const std::uint64_t label : of.labels()) ++out[label];
+    return out;
+  };
+  const std::unordered_map<std::uint64_t, std::int64_t> here = count(graph);
+  const std::unordered_map<std::uint64_t, std::int64_t> there = count(other(graph));
+  return std::ranges::all_of(group.ids, [&](ValueId id) {
+    const std::uint64_t label = graph.labels()[index_of(id)];
+    const auto known = there.find(label);
+    if (graph.line(id).empty() || known == there.end()) return false;
+    return is_leaf(graph, id) || graph[id].gradient ||
+           repeats_as_often(graph, here.at(label), known->second);
+  });
+}
+
+/// Whether a line repeats an op once, or a few times, for each element of a changed dimension, but
+/// perhaps for the first ones.
+bool GroupRules::repeats_as_often(const GraphDescriptor& graph, std::int64_t count,
+                                  std::int64_t others) const {
+  constexpr std::int64_t kMost = 4;
+  constexpr std::int64_t kFirst = 2;
+  for (const ValueId id : graph.inputs()) {
+    for (const std::size_t i : changed_dimensions(graph, id)) {
+      const std::int64_t size = graph.sizes(id)[i];
+      const std::int64_t theirs = other(graph).sizes(to_other(graph)[index_of(id)])[i];
+      const std::int64_t each = (count - others) / (size - theirs);
+      if (each >= 1 && each <= kMost && count - others == each * (size - theirs) &&
+          count >= each * (size - kFirst))
+        return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace lockstep

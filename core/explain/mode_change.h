@@ -1,0 +1,46 @@
+// What a change of the mode explains: dtypes of dots and the conversions to them, what training
+// draws, and what its layers keep. It explains no number, no attribute and no other op.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "core/explain/differences.h"
+#include "core/explain/op_groups.h"
+
+namespace lockstep {
+
+class ModeChange {
+ public:
+  explicit ModeChange(const Comparison& graphs);
+
+  /// Whether the graphs were recorded in different modes.
+  bool any() const { return before_ != now_; }
+  /// Whether dots have another dtype.
+  bool changes_dtypes() const;
+  /// Whether one trains where the other evaluates.
+  bool changes_purpose() const;
+  /// Whether training began, or ended.
+  bool changes_updates() const;
+
+  /// Whether ops that only `graph` has are there because of the mode.
+  bool explains_ops(const GraphDescriptor& graph, const OpGroup& group) const;
+
+  /// The mode itself, as a cause.
+  Difference difference() const;
+
+ private:
+  /// Whether it was recorded in a mode that only one of the graphs has.
+  bool in_changed_mode(const GraphDescriptor& graph, ValueId id) const;
+
+  const Comparison& graphs_;
+  std::set<std::string> before_;  ///< "training, bf16"
+  std::set<std::string> now_;
+  std::set<std::uint8_t> changed_;  ///< numbers of modes that one graph has alone
+};
+
+/// Of "training, bf16 and evaluation, f32": what is done, without the dtypes.
+std::set<std::string> purposes_of(std::string_view mode);
+
+}  // namespace lockstep

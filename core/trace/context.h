@@ -15,6 +15,7 @@
 #include "core/base/api.h"
 #include "core/ir/graph.h"
 #include "core/ir/host_function.h"
+#include "core/trace/mode_place.h"
 #include "core/trace/remat_region.h"
 #include "core/trace/tensor.h"
 
@@ -142,8 +143,7 @@ class TraceContext {
   std::string_view scope_;
   std::optional<std::source_location> location_;
   std::optional<std::source_location> caller_;
-  // The last path whose folders were removed: most nodes are of one file.
-  mutable const char* path_ = nullptr;
+  mutable const char* path_ = nullptr;  ///< the last one whose folders were removed
   mutable std::string_view file_;
   const Origin* origin_ = nullptr;
   const Mode* mode_ = nullptr;

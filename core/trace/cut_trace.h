@@ -10,6 +10,7 @@
 
 #include "core/base/api.h"
 #include "core/ir/graph.h"
+#include "core/trace/mode_place.h"
 #include "core/trace/tensor.h"
 
 namespace LOCKSTEP_API lockstep {
@@ -26,12 +27,6 @@ enum class SyncReason : std::uint8_t {
   kCheckpoint,
 };
 std::string_view name_of(SyncReason reason);
-
-/// The line that opened the last ModeScope of a mode.
-struct ModePlace {
-  std::uint8_t number = 0;  ///< mode_number(), see mode.h
-  std::source_location where;
-};
 
 /// A cut trace: the graph of all live tensors and what its inputs and outputs are bound to.
 struct CutTrace {

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "core/engine/engine.h"
+#include "core/engine/nonfinite.h"
+#include "core/runtime/communicator.h"
+#include "trainer/job/rank_runtime.h"
+
 namespace lockstep {
 
 std::string name_nonfinite_value(RankRuntime& runtime, std::int64_t first_micro_batch) {

@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/metrics.h"
 #include "core/base/spans.h"
+#include "core/engine/compile.h"
 #include "core/engine/engine.h"
 #include "core/runtime/device.h"
 #include "core/trace/context.h"

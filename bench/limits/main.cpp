@@ -26,6 +26,7 @@
 #include "bench/limits/image_traffic.h"
 #include "bench/target.h"
 #include "core/ir/cost.h"
+#include "core/runtime/compiled_step.h"
 #include "trainer/apps/dry_run.h"
 #include "trainer/calibrate/bandwidth.h"
 #include "trainer/machine/limits_file.h"

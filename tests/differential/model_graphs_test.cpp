@@ -7,6 +7,7 @@
 #include "core/base/settings.h"
 #include "core/ir/text.h"
 #include "core/passes/split_step.h"
+#include "core/runtime/compiled_step.h"
 #include "tests/differential/both_ways.h"
 #include "trainer/apps/dry_run.h"
 #include "trainer/config/load.h"

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/settings.h"
+#include "core/runtime/compiled_step.h"
 #include "core/runtime/plan.h"
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"

@@ -44,7 +44,7 @@ struct Origin {
   std::string_view scope;
   /// True for a node that gradients() recorded for the line.
   bool gradient = false;
-  /// In which mode it was recorded: ModePlace::number (cut_trace.h); 0 outside of every ModeScope.
+  /// In which mode it was recorded: ModePlace::number (mode_place.h); 0 outside of every ModeScope.
   std::uint8_t mode = 0;
   std::string to_string() const;  ///< "model.cpp:41 (h.3.attn)"
 };

@@ -76,7 +76,7 @@ constexpr std::string_view kFailed = "failed: ";
 struct AllSums {
   std::vector<BatchSums> batches;  ///< of all ranks, in order
   bool stopped = false;
-  std::string failure;  ///< of the lowest rank that has one
+  std::string failure = {};  ///< of the lowest rank that has one
 };
 
 AllSums exchange_sums(Communicator& communicator, const std::string& own, std::int64_t batches) {

@@ -93,9 +93,8 @@ function(lockstep_library name)
   target_link_libraries(lockstep_${name} PRIVATE ${ARG_FOREIGN})
 endfunction()
 
-# Compiler flags of test sources only. In a build with sanitizers most time would be spent on
-# instrumenting and optimizing the templates of googletest and rapidcheck: presets with sanitizers
-# do less of both there.
+# Compiler flags of test sources only. Most of their time would be spent on optimizing, and instrumenting, the templates
+# of googletest and rapidcheck: the presets for tests do less of both there.
 set(LOCKSTEP_TEST_FLAGS "" CACHE STRING "Compiler flags of test sources")
 
 # The tests of `ctest -L unit`; scripts/test.sh builds them with sanitizers.

@@ -104,15 +104,17 @@ struct Range {
 class Aligner {
  public:
   Aligner(const GraphDescriptor& old, const GraphDescriptor& now)
-      : old_(old), now_(now), old_exact_(exact_labels(old)), new_exact_(exact_labels(now)) {
+      : old_(old),
+        now_(now),
+        out_(old, now),
+        old_exact_(exact_labels(old)),
+        new_exact_(exact_labels(now)) {
     const std::vector<std::uint64_t> old_named = with_names(old, old_exact_);
     const std::vector<std::uint64_t> new_named = with_names(now, new_exact_);
     const NamesOfLabels before = names_of(old_exact_, old_named);
     const NamesOfLabels after = names_of(new_exact_, new_named);
     old_labels_ = named_labels(old_exact_, old_named, before, after);
     new_labels_ = named_labels(new_exact_, new_named, after, before);
-    out_.to_old.assign(new_labels_.size(), kNoValue);
-    out_.to_new.assign(old_labels_.size(), kNoValue);
   }
 
   Alignment run() {
@@ -127,11 +129,6 @@ class Aligner {
   }
 
  private:
-  void match(ValueId old, ValueId now) {
-    out_.to_old[index_of(now)] = old;
-    out_.to_new[index_of(old)] = now;
-  }
-
   void align_in_order() {
     std::vector<Range> open{{0, old_.size(), 0, now_.size()}};
     while (!open.empty()) {
@@ -146,7 +143,7 @@ class Aligner {
       }
       Range before = range;
       for (const auto& [old, now] : anchors) {
-        match(old, now);
+        out_.match(old, now);
         before.old_end = old;
         before.new_end = now;
         open.push_back(before);
@@ -162,10 +159,10 @@ class Aligner {
   void trim(Range& range) {
     while (range.old_begin < range.old_end && range.new_begin < range.new_end &&
            old_labels_[index_of(range.old_begin)] == new_labels_[index_of(range.new_begin)])
-      match(range.old_begin++, range.new_begin++);
+      out_.match(range.old_begin++, range.new_begin++);
     while (range.old_begin < range.old_end && range.new_begin < range.new_end &&
            old_labels_[index_of(range.old_end - 1)] == new_labels_[index_of(range.new_end - 1)])
-      match(--range.old_end, --range.new_end);
+      out_.match(--range.old_end, --range.new_end);
   }
 
   /// Nodes whose labels are unique in both parts, as many as are in order.
@@ -215,8 +212,8 @@ class Aligner {
                          : std::max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
     for (std::size_t i = 0, j = 0; i < rows && j < columns;) {
       if (a[i] == b[j]) {
-        match(range.old_begin + static_cast<ValueId>(i++),
-              range.new_begin + static_cast<ValueId>(j++));
+        out_.match(range.old_begin + static_cast<ValueId>(i++),
+                   range.new_begin + static_cast<ValueId>(j++));
       } else {
         lengths[(i + 1) * width + j] >= lengths[i * width + j + 1] ? ++i : ++j;
       }
@@ -235,7 +232,7 @@ class Aligner {
       std::vector<ValueId>& left = found->second;
       while (!left.empty() && left.back() < next) left.pop_back();
       if (left.empty()) continue;
-      match(left.back(), id);
+      out_.match(left.back(), id);
       next = left.back() + 1;
     }
   }
@@ -252,7 +249,7 @@ class Aligner {
       if (out_.to_old[index_of(id)] != kNoValue || is_number(now_, id)) continue;
       const auto found = left.find(key_of(now_, id, &out_.to_old));
       if (found == left.end() || found->second.empty()) continue;
-      match(found->second.back(), id);
+      out_.match(found->second.back(), id);
       found->second.pop_back();
     }
   }
@@ -292,7 +289,7 @@ class Aligner {
         const ValueId ours = now_.operands(id)[i];
         if (out_.to_old[index_of(ours)] == kNoValue && out_.to_new[index_of(theirs)] == kNoValue &&
             now_[ours].op == old_[theirs].op && is_number(now_, ours) && is_number(old_, theirs))
-          match(theirs, ours);
+          out_.match(theirs, ours);
       }
     }
   }
@@ -310,14 +307,13 @@ class Aligner {
       const auto found = left.find(label(now_, id, new_exact_));
       if (out_.to_old[index_of(id)] != kNoValue || found == left.end() || found->second.empty())
         continue;
-      match(found->second.back(), id);
+      out_.match(found->second.back(), id);
       found->second.pop_back();
     }
   }
 
   /// First of all nodes, then of the ops: inputs and numbers stand where they are first used.
   void mark_moved() {
-    out_.moved.assign(new_labels_.size(), false);
     mark_moved([](ValueId) { return true; });
     mark_moved([&](ValueId id) { return !is_leaf(now_, id); });
   }
@@ -336,11 +332,11 @@ class Aligner {
 
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
+  Alignment out_;
   std::vector<std::uint64_t> old_exact_;
   std::vector<std::uint64_t> new_exact_;
   std::vector<std::uint64_t> old_labels_;  ///< named
   std::vector<std::uint64_t> new_labels_;
-  Alignment out_;
 };
 
 }  // namespace

@@ -76,11 +76,6 @@ class StructureComparison {
     return any(now_, added_) || any(old_, removed_);
   }
 
-  bool has_leaf(Cause cause) const {
-    return std::ranges::any_of(leaves_,
-                               [&](const Difference& d) { return d.cause == cause && !d.derived; });
-  }
-
   /// Which outputs, by place, only one of the graphs has.
   void find_outputs() {
     std::multiset<ValueId> left(old_.outputs().begin(), old_.outputs().end());
@@ -135,8 +130,7 @@ class StructureComparison {
         difference.line = graph.line(user);
         difference.scope = graph.scope(user);
         // Of what came with ops of a line the first is told.
-        const bool with_ops =
-            (&graph == &now_ ? alignment_.to_old : alignment_.to_new)[index_of(user)] == kNoValue;
+        const bool with_ops = graphs_.to_other(graph)[index_of(user)] == kNoValue;
         if (!lines.insert(difference.line).second && with_ops) difference.derived = true;
       }
       out_.push_back(std::move(difference));
@@ -146,9 +140,8 @@ class StructureComparison {
   /// What the other graph's op takes where this one's takes the input, if that is a constant; any
   /// of them may be repeated.
   ValueId constant_in_place_of(const GraphDescriptor& graph, ValueId input) const {
-    const bool now = &graph == &now_;
-    const GraphDescriptor& other = now ? old_ : now_;
-    const std::vector<ValueId>& to_other = now ? alignment_.to_old : alignment_.to_new;
+    const GraphDescriptor& other = graphs_.other(graph);
+    const std::vector<ValueId>& to_other = graphs_.to_other(graph);
     for (ValueId id = input + 1; id < graph.size(); ++id) {
       const ValueId theirs = to_other[index_of(id)];
       if (theirs == kNoValue || other[theirs].operands != graph[id].operands) continue;
@@ -168,15 +161,15 @@ class StructureComparison {
 
   void tell_constant_for_input(const GraphDescriptor& graph, ValueId input, ValueId constant,
                                Difference& difference) const {
-    const GraphDescriptor& other = &graph == &now_ ? old_ : now_;
+    const GraphDescriptor& other = graphs_.other(graph);
     const ValueId user = first_user(graph, input);
     const std::string value = print_literal(other, constant, true);
     const std::string what = describe(other, constant) +
                              (value == other.type(constant) ? "" : fmt::format(" of {}", value));
     difference.to =
-        fmt::format("{} {}, in {}", &graph == &now_ ? "took the place of" : "was replaced by", what,
-                    describe(graph, user));
-    const bool made_now = &other == &now_ && !other.line(constant).empty();
+        fmt::format("{} {}, in {}", graphs_.is_now(graph) ? "took the place of" : "was replaced by",
+                    what, describe(graph, user));
+    const bool made_now = graphs_.is_now(other) && !other.line(constant).empty();
     difference.line = made_now ? other.line(constant) : graph.line(user);
     difference.scope = made_now ? other.scope(constant) : graph.scope(user);
     difference.remedy = kInputRemedy;
@@ -186,9 +179,8 @@ class StructureComparison {
   /// Whether it is one of a list whose length is told.
   bool is_part(const GraphDescriptor& graph, ValueId user) const {
     if (user == kNoValue || graph[user].op != Op::kConcatenate) return false;
-    const bool now = &graph == &now_;
-    const ValueId other = (now ? alignment_.to_old : alignment_.to_new)[index_of(user)];
-    return other != kNoValue && (now ? old_ : now_)[other].operands != graph[user].operands;
+    const ValueId theirs = graphs_.to_other(graph)[index_of(user)];
+    return theirs != kNoValue && graphs_.other(graph)[theirs].operands != graph[user].operands;
   }
 
   /// Whether an input is there, or not, because of ops: they follow from others themselves, or it
@@ -207,7 +199,7 @@ class StructureComparison {
 
   void add_ops(Cause cause, const GraphDescriptor& graph, const std::vector<OpGroup>& groups,
                const char* one, const char* many) {
-    const GroupRules rules(graphs_, leaves_, added_, removed_);
+    const GroupRules rules(graphs_, mode_, leaves_, added_, removed_);
     for (const OpGroup& group : groups) {
       const ValueId id = group.told;
       Difference difference{.cause = cause, .subject = describe(graph, id), .to = one};
@@ -318,7 +310,8 @@ class StructureComparison {
       add_output(now_, now_.outputs().front(), "and the other outputs were made in another order",
                  true);
       out_.back().remedy = kOutputOrderRemedy;
-      out_.back().derived = out_.back().derived || !moved_.empty() || has_leaf(Cause::kOpOrder);
+      out_.back().derived =
+          out_.back().derived || !moved_.empty() || has_root(leaves_, Cause::kOpOrder);
     } else {
       compare_updates();
     }
@@ -352,7 +345,7 @@ class StructureComparison {
   /// Whether one of a graph's outputs stands for none of the other graph: its value is computed
   /// there, too, and there are fewer.
   bool is_one_more(const GraphDescriptor& graph, bool with_op) const {
-    const bool now = &graph == &now_;
+    const bool now = graphs_.is_now(graph);
     return !with_op && (now ? extra_ : missing_).size() > (now ? missing_ : extra_).size();
   }
 

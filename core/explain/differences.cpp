@@ -94,6 +94,11 @@ std::string describe_numbered(const GraphDescriptor& graph, ValueId id) {
                      graph[id].gradient ? " of the gradient" : "");
 }
 
+bool has_root(const std::vector<Difference>& differences, Cause cause) {
+  return std::ranges::any_of(differences,
+                             [&](const Difference& d) { return d.cause == cause && !d.derived; });
+}
+
 std::int64_t count_elements(std::span<const std::int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }

@@ -19,7 +19,20 @@ struct Comparison {
   const GraphDescriptor& old;
   const GraphDescriptor& now;
   const Alignment& alignment;
+
+  /// `graph` is one of the two.
+  bool is_now(const GraphDescriptor& graph) const { return &graph == &now; }
+  const GraphDescriptor& other(const GraphDescriptor& graph) const {
+    return is_now(graph) ? old : now;
+  }
+  /// For each of its nodes that of the other graph; kNoValue: there is none.
+  const std::vector<ValueId>& to_other(const GraphDescriptor& graph) const {
+    return is_now(graph) ? alignment.to_old : alignment.to_new;
+  }
 };
+
+/// Whether a difference has this cause and follows from no other.
+bool has_root(const std::vector<Difference>& differences, Cause cause);
 
 /// All differences, at least one: first those that are causes, in the order of Cause and then of
 /// the program.

@@ -77,11 +77,8 @@ std::vector<ValueId> ops_of(const GraphDescriptor& graph) {
 
 class PlaceAligner {
  public:
-  PlaceAligner(const GraphDescriptor& old, const GraphDescriptor& now) : old_(old), now_(now) {
-    out_.to_old.assign(index_of(now.size()), kNoValue);
-    out_.to_new.assign(index_of(old.size()), kNoValue);
-    out_.moved.assign(index_of(now.size()), false);
-  }
+  PlaceAligner(const GraphDescriptor& old, const GraphDescriptor& now)
+      : old_(old), now_(now), out_(old, now) {}
 
   std::optional<Alignment> run() {
     if (!match_inputs()) return std::nullopt;
@@ -90,17 +87,12 @@ class PlaceAligner {
     if (before.size() != ops.size()) return std::nullopt;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (!are_alike(before[i], ops[i])) return std::nullopt;
-      match(before[i], ops[i]);
+      out_.match(before[i], ops[i]);
     }
     return std::move(out_);
   }
 
  private:
-  void match(ValueId old, ValueId now) {
-    out_.to_old[index_of(now)] = old;
-    out_.to_new[index_of(old)] = now;
-  }
-
   bool match_inputs() {
     std::map<std::string, std::vector<ValueId>> left;
     for (const ValueId id : old_.inputs()) left[old_.input(id).name].push_back(id);
@@ -108,7 +100,7 @@ class PlaceAligner {
     for (const ValueId id : now_.inputs()) {
       const auto found = left.find(now_.input(id).name);
       if (found == left.end() || found->second.empty()) return false;
-      match(found->second.back(), id);
+      out_.match(found->second.back(), id);
       found->second.pop_back();
     }
     return old_.inputs().size() == now_.inputs().size();

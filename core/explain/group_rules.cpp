@@ -1,9 +1,33 @@
 #include "core/explain/group_rules.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace lockstep {
+namespace {
+
+std::unordered_map<std::uint64_t, std::int64_t> count_labels(const GraphDescriptor& graph) {
+  std::unordered_map<std::uint64_t, std::int64_t> out;
+  for (const std::uint64_t label : graph.labels()) ++out[label];
+  return out;
+}
+
+}  // namespace
+
+GroupRules::GroupRules(const Comparison& graphs, const ModeChange& mode,
+                       const std::vector<Difference>& leaves, const std::vector<ValueId>& added,
+                       const std::vector<ValueId>& removed)
+    : graphs_(graphs),
+      old_(graphs.old),
+      now_(graphs.now),
+      mode_(mode),
+      leaves_(leaves),
+      added_(added),
+      removed_(removed),
+      sizes_differ_(has_root(leaves, Cause::kInputShape)) {
+  if (!sizes_differ_) return;
+  old_counts_ = count_labels(old_);
+  now_counts_ = count_labels(now_);
+}
 
 Follows GroupRules::judge(const GraphDescriptor& graph, const OpGroup& group) const {
   if (only_leaves(graph, group) || converts(graph, group) || begins_with_dtype(graph, group) ||
@@ -11,11 +35,6 @@ Follows GroupRules::judge(const GraphDescriptor& graph, const OpGroup& group) co
       mode_.explains_ops(graph, group))
     return Follows::kYes;
   return fits_sizes(graph, group) ? Follows::kPerhaps : Follows::kNo;
-}
-
-bool GroupRules::has_leaf(Cause cause) const {
-  return std::ranges::any_of(leaves_,
-                             [&](const Difference& d) { return d.cause == cause && !d.derived; });
 }
 
 /// Constants and the like come and go with the ops that they feed, with their numbers, and with
@@ -27,7 +46,7 @@ bool GroupRules::only_leaves(const GraphDescriptor& graph, const OpGroup& group)
       std::ranges::any_of(removed_, [&](ValueId id) { return old_.is_input(id); });
   const bool others = std::ranges::any_of(added_, [&](ValueId id) { return !is_leaf(now_, id); }) ||
                       std::ranges::any_of(removed_, [&](ValueId id) { return !is_leaf(old_, id); });
-  return is_leaf(graph, group.told) && (numbers || others || has_leaf(Cause::kInputShape));
+  return is_leaf(graph, group.told) && (numbers || others || sizes_differ_);
 }
 
 /// Conversions come and go with the dtypes of what they convert, or of what is taken with it, and
@@ -50,7 +69,7 @@ bool GroupRules::converts(const GraphDescriptor& graph, const OpGroup& group) co
 /// Whether a loop over inputs, as that of an update over parameters, has one more or less, of
 /// which another op is told.
 bool GroupRules::follows_input(const GraphDescriptor& graph, const OpGroup& group) const {
-  const std::vector<ValueId>& to_theirs = to_other(graph);
+  const std::vector<ValueId>& to_theirs = graphs_.to_other(graph);
   const auto is_told = [&](ValueId operand) {
     if (!graph.is_input(operand) || to_theirs[index_of(operand)] != kNoValue) return false;
     const ValueId user = first_user(graph, operand);
@@ -69,8 +88,8 @@ bool GroupRules::follows_input(const GraphDescriptor& graph, const OpGroup& grou
 
 /// Whether what came converts an input that has another dtype, as an `if` on the dtype records.
 bool GroupRules::begins_with_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
-  const std::vector<ValueId>& to_theirs = to_other(graph);
-  const GraphDescriptor& theirs_of = other(graph);
+  const std::vector<ValueId>& to_theirs = graphs_.to_other(graph);
+  const GraphDescriptor& theirs_of = graphs_.other(graph);
   return std::ranges::any_of(group.ids, [&](ValueId id) {
     if (graph[id].op != Op::kConvert) return false;
     const ValueId operand = graph.operands(id)[0];
@@ -83,9 +102,9 @@ bool GroupRules::begins_with_dtype(const GraphDescriptor& graph, const OpGroup& 
 /// Whether what came gives a value the shape, or the rank, that it has in the other graph without
 /// that: a reshape() to the shape that is there records nothing.
 bool GroupRules::restores_shape(const GraphDescriptor& graph, const OpGroup& group) const {
-  if (!has_leaf(Cause::kInputShape)) return false;
-  const std::vector<ValueId>& to_theirs = to_other(graph);
-  const GraphDescriptor& theirs_of = other(graph);
+  if (!sizes_differ_) return false;
+  const std::vector<ValueId>& to_theirs = graphs_.to_other(graph);
+  const GraphDescriptor& theirs_of = graphs_.other(graph);
   return std::ranges::any_of(group.ids, [&](ValueId id) {
     if (info_of(graph[id].op).op_class != OpClass::kMovement || graph[id].gradient) return false;
     const ValueId operand = graph.operands(id)[0];
@@ -101,8 +120,8 @@ bool GroupRules::restores_shape(const GraphDescriptor& graph, const OpGroup& gro
 /// Whether it fills up or cuts values that have another size in the other graph, or cuts them to
 /// such a size of an input: by amounts that may follow from the size.
 bool GroupRules::fits_sizes(const GraphDescriptor& graph, const OpGroup& group) const {
-  if (!has_leaf(Cause::kInputShape)) return false;
-  const std::vector<ValueId>& to_theirs = to_other(graph);
+  if (!sizes_differ_) return false;
+  const std::vector<ValueId>& to_theirs = graphs_.to_other(graph);
   const auto fits = [&](ValueId id) {
     return graph[id].op == Op::kPad || graph[id].op == Op::kSlice;
   };
@@ -126,11 +145,11 @@ bool GroupRules::fits_sizes(const GraphDescriptor& graph, const OpGroup& group) 
 /// Of a value that both graphs have.
 std::set<std::size_t> GroupRules::changed_dimensions(const GraphDescriptor& graph,
                                                      ValueId id) const {
-  const ValueId theirs = to_other(graph)[index_of(id)];
+  const ValueId theirs = graphs_.to_other(graph)[index_of(id)];
   std::set<std::size_t> out;
   if (theirs == kNoValue) return out;
   const auto sizes = graph.sizes(id);
-  const auto others = other(graph).sizes(theirs);
+  const auto others = graphs_.other(graph).sizes(theirs);
   for (std::size_t i = 0; i < sizes.size() && sizes.size() == others.size(); ++i)
     if (sizes[i] != others[i]) out.insert(i);
   return out;
@@ -146,8 +165,8 @@ std::set<std::int64_t> GroupRules::changed_sizes(const GraphDescriptor& graph) c
 
 /// Of a value that both graphs have.
 bool GroupRules::has_other_dtype(const GraphDescriptor& graph, ValueId id) const {
-  const ValueId theirs = to_other(graph)[index_of(id)];
-  return theirs != kNoValue && graph[id].dtype != other(graph)[theirs].dtype;
+  const ValueId theirs = graphs_.to_other(graph)[index_of(id)];
+  return theirs != kNoValue && graph[id].dtype != graphs_.other(graph)[theirs].dtype;
 }
 
 /// Whether a conversion of the group takes a value of another dtype, or a result that only this
@@ -157,7 +176,7 @@ bool GroupRules::touches_other_dtype(const GraphDescriptor& graph, const OpGroup
     return std::ranges::find(group.ids, id) != group.ids.end();
   };
   const auto is_other = [&](ValueId id) {
-    const bool own = to_other(graph)[index_of(id)] == kNoValue && !is_leaf(graph, id);
+    const bool own = graphs_.to_other(graph)[index_of(id)] == kNoValue && !is_leaf(graph, id);
     return !in_group(id) && (own || has_other_dtype(graph, id));
   };
   for (ValueId id = 0; id < graph.size(); ++id) {
@@ -172,9 +191,9 @@ bool GroupRules::touches_other_dtype(const GraphDescriptor& graph, const OpGroup
 /// Whether an op that both graphs have of the group's place takes another dtype than before, and
 /// not because of the group: a layer converts its parameters to what it is given.
 bool GroupRules::place_takes_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
-  const GraphDescriptor& theirs_of = other(graph);
+  const GraphDescriptor& theirs_of = graphs_.other(graph);
   for (ValueId id = 0; id < graph.size(); ++id) {
-    const ValueId theirs = to_other(graph)[index_of(id)];
+    const ValueId theirs = graphs_.to_other(graph)[index_of(id)];
     if (theirs == kNoValue || graph[id].gradient || graph.line(id) != graph.line(group.told) ||
         graph.scope(id) != graph.scope(group.told))
       continue;
@@ -195,14 +214,9 @@ bool GroupRules::is_loop(const GraphDescriptor& graph, const OpGroup& group) con
       return !changed_dimensions(graph, operand).empty();
     });
   };
-  if (!has_leaf(Cause::kInputShape) || std::ranges::none_of(group.ids, takes_sized)) return false;
-  const auto count = [](const GraphDescriptor& of) {
-    std::unordered_map<std::uint64_t, std::int64_t> out;
-    for (const std::uint64_t label : of.labels()) ++out[label];
-    return out;
-  };
-  const std::unordered_map<std::uint64_t, std::int64_t> here = count(graph);
-  const std::unordered_map<std::uint64_t, std::int64_t> there = count(other(graph));
+  if (!sizes_differ_ || std::ranges::none_of(group.ids, takes_sized)) return false;
+  const Counts& here = graphs_.is_now(graph) ? now_counts_ : old_counts_;
+  const Counts& there = graphs_.is_now(graph) ? old_counts_ : now_counts_;
   return std::ranges::all_of(group.ids, [&](ValueId id) {
     const std::uint64_t label = graph.labels()[index_of(id)];
     const auto known = there.find(label);
@@ -216,15 +230,16 @@ bool GroupRules::is_loop(const GraphDescriptor& graph, const OpGroup& group) con
 /// perhaps for the first ones.
 bool GroupRules::repeats_as_often(const GraphDescriptor& graph, std::int64_t count,
                                   std::int64_t others) const {
-  constexpr std::int64_t kMost = 4;
-  constexpr std::int64_t kFirst = 2;
+  constexpr std::int64_t kMaxRepeats = 4;
+  constexpr std::int64_t kSkipped = 2;
   for (const ValueId id : graph.inputs()) {
     for (const std::size_t i : changed_dimensions(graph, id)) {
       const std::int64_t size = graph.sizes(id)[i];
-      const std::int64_t theirs = other(graph).sizes(to_other(graph)[index_of(id)])[i];
+      const std::int64_t theirs =
+          graphs_.other(graph).sizes(graphs_.to_other(graph)[index_of(id)])[i];
       const std::int64_t each = (count - others) / (size - theirs);
-      if (each >= 1 && each <= kMost && count - others == each * (size - theirs) &&
-          count >= each * (size - kFirst))
+      if (each >= 1 && each <= kMaxRepeats && count - others == each * (size - theirs) &&
+          count >= each * (size - kSkipped))
         return true;
     }
   }

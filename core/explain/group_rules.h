@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "core/explain/attribute_rules.h"
@@ -18,27 +19,16 @@ class GroupRules {
  public:
   /// `leaves`: differences of what both graphs have. `added`, `removed`: the nodes that the new, or
   /// the old graph has alone. The references must outlive it.
-  GroupRules(const Comparison& graphs, const std::vector<Difference>& leaves,
-             const std::vector<ValueId>& added, const std::vector<ValueId>& removed)
-      : graphs_(graphs),
-        old_(graphs.old),
-        now_(graphs.now),
-        mode_(graphs),
-        leaves_(leaves),
-        added_(added),
-        removed_(removed) {}
+  GroupRules(const Comparison& graphs, const ModeChange& mode,
+             const std::vector<Difference>& leaves, const std::vector<ValueId>& added,
+             const std::vector<ValueId>& removed);
 
   /// `graph`: the one that has the group.
   Follows judge(const GraphDescriptor& graph, const OpGroup& group) const;
 
  private:
-  bool has_leaf(Cause cause) const;
-  const GraphDescriptor& other(const GraphDescriptor& graph) const {
-    return &graph == &now_ ? old_ : now_;
-  }
-  const std::vector<ValueId>& to_other(const GraphDescriptor& graph) const {
-    return &graph == &now_ ? graphs_.alignment.to_old : graphs_.alignment.to_new;
-  }
+  using Counts = std::unordered_map<std::uint64_t, std::int64_t>;
+
   bool only_leaves(const GraphDescriptor& graph, const OpGroup& group) const;
   bool converts(const GraphDescriptor& graph, const OpGroup& group) const;
   bool follows_input(const GraphDescriptor& graph, const OpGroup& group) const;
@@ -57,10 +47,13 @@ class GroupRules {
   const Comparison& graphs_;
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
-  ModeChange mode_;
+  const ModeChange& mode_;
   const std::vector<Difference>& leaves_;
   const std::vector<ValueId>& added_;
   const std::vector<ValueId>& removed_;
+  bool sizes_differ_;  ///< of inputs, and that follows from nothing else
+  Counts old_counts_;  ///< of labels, if so
+  Counts now_counts_;
 };
 
 }  // namespace lockstep

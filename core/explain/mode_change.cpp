@@ -86,8 +86,7 @@ bool ModeChange::explains_ops(const GraphDescriptor& graph, const OpGroup& group
       }))
     return true;
   if (!changes_purpose()) return false;
-  const std::vector<ValueId>& to_other =
-      &graph == &graphs_.now ? graphs_.alignment.to_old : graphs_.alignment.to_new;
+  const std::vector<ValueId>& to_other = graphs_.to_other(graph);
   return std::ranges::any_of(group.ids, [&](ValueId id) {
     const auto takes = [&](auto what) { return std::ranges::any_of(graph.operands(id), what); };
     if (changes_updates() && !graph[id].gradient && takes([&](ValueId operand) {

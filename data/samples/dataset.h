@@ -30,7 +30,7 @@ struct FieldSpec {
   DType dtype = DType::kF32;
   /// Its dimensions may have names, Shape{{32, "boxes"}, 4}; reports about recompilation use them,
   /// "batch.boxes[boxes]: 17 -> 23".
-  Shape shape;
+  Shape shape = {};
   /// Dimension 0 differs from sample to sample; shape[0] is then its maximum. Its default name is
   /// "length".
   bool variable_length = false;

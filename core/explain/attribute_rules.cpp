@@ -116,10 +116,16 @@ Follows AttributeRules::judge_bound(ValueId id, Attr attr, IntView before, IntVi
   const auto sizes = now_.sizes(now_.operands(id)[0]);
   if (has_other_rank(id) || old_sizes.size() != sizes.size()) return Follows::kYes;
   if (before.size() != now.size()) return Follows::kNo;
+  const IntView old_start = find_attr(old_, old_of(id), Attr::kStart);
+  const IntView start = find_attr(now_, id, Attr::kStart);
   const IntView old_limit = find_attr(old_, old_of(id), Attr::kLimit);
   const IntView limit = find_attr(now_, id, Attr::kLimit);
   const auto follows = [&](std::size_t i) {
     if (context_.sizes.explain_bound(before[i], now[i], old_sizes[i], sizes[i])) return true;
+    // Of as many elements in another place the start tells it.
+    if (attr == Attr::kLimit && start[i] != old_start[i] &&
+        limit[i] - start[i] == old_limit[i] - old_start[i])
+      return true;
     if (sizes[i] == old_sizes[i]) return false;
     // The last elements, or all that there are of a number of them.
     const bool at_end = old_limit[i] == old_sizes[i] && limit[i] == sizes[i];

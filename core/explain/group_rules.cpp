@@ -27,6 +27,28 @@ GroupRules::GroupRules(const Comparison& graphs, const ModeChange& mode,
   if (!sizes_differ_) return;
   old_counts_ = count_labels(old_);
   now_counts_ = count_labels(now_);
+  old_sized_lines_ = find_sized_lines(old_, removed);
+  now_sized_lines_ = find_sized_lines(now_, added);
+}
+
+/// The lines with ops that only this graph has of which one takes a value of another size than in
+/// the other graph, or what such lines made of it.
+std::set<std::string> GroupRules::find_sized_lines(const GraphDescriptor& graph,
+                                                   const std::vector<ValueId>& own) const {
+  std::set<std::string> lines;
+  for (const ValueId id : own)
+    if (!is_leaf(graph, id)) lines.insert(graph.line(id));
+  std::set<std::string> out;
+  std::vector<bool> takes_sized(index_of(graph.size()), false);
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    const bool takes = std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
+      return takes_sized[index_of(operand)] || !changed_dimensions(graph, operand).empty();
+    });
+    if (!takes || !lines.contains(graph.line(id))) continue;
+    takes_sized[index_of(id)] = true;
+    out.insert(graph.line(id));
+  }
+  return out;
 }
 
 Follows GroupRules::judge(const GraphDescriptor& graph, const OpGroup& group) const {
@@ -207,14 +229,11 @@ bool GroupRules::place_takes_other_dtype(const GraphDescriptor& graph, const OpG
   return false;
 }
 
-/// Whether these are ops of a loop over a dimension that has another size.
+/// Whether these are ops of a loop over a dimension that has another size: they repeat as often as
+/// it is long, and their line takes its elements.
 bool GroupRules::is_loop(const GraphDescriptor& graph, const OpGroup& group) const {
-  const auto takes_sized = [&](ValueId id) {
-    return std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
-      return !changed_dimensions(graph, operand).empty();
-    });
-  };
-  if (!sizes_differ_ || std::ranges::none_of(group.ids, takes_sized)) return false;
+  const std::set<std::string>& sized = graphs_.is_now(graph) ? now_sized_lines_ : old_sized_lines_;
+  if (!sizes_differ_ || !sized.contains(graph.line(group.told))) return false;
   const Counts& here = graphs_.is_now(graph) ? now_counts_ : old_counts_;
   const Counts& there = graphs_.is_now(graph) ? old_counts_ : now_counts_;
   return std::ranges::all_of(group.ids, [&](ValueId id) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -40,6 +41,8 @@ class GroupRules {
   bool has_other_dtype(const GraphDescriptor& graph, ValueId id) const;
   bool touches_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const;
   bool place_takes_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const;
+  std::set<std::string> find_sized_lines(const GraphDescriptor& graph,
+                                         const std::vector<ValueId>& own) const;
   bool is_loop(const GraphDescriptor& graph, const OpGroup& group) const;
   bool repeats_as_often(const GraphDescriptor& graph, std::int64_t count,
                         std::int64_t others) const;
@@ -54,6 +57,8 @@ class GroupRules {
   bool sizes_differ_;  ///< of inputs, and that follows from nothing else
   Counts old_counts_;  ///< of labels, if so
   Counts now_counts_;
+  std::set<std::string> old_sized_lines_;
+  std::set<std::string> now_sized_lines_;
 };
 
 }  // namespace lockstep

@@ -13,6 +13,7 @@
 #include "core/explain/mode_change.h"
 #include "core/explain/op_groups.h"
 #include "core/explain/operand_changes.h"
+#include "core/explain/recorded_ops.h"
 #include "core/explain/remedies.h"
 #include "core/explain/taken_numbers.h"
 #include "core/ir/literal_text.h"
@@ -24,7 +25,7 @@ namespace {
 class LeafComparison {
  public:
   explicit LeafComparison(const Comparison& graphs)
-      : graphs_(graphs), old_(graphs.old), now_(graphs.now), mode_(graphs) {
+      : graphs_(graphs), old_(graphs.old), now_(graphs.now), mode_(graphs), recorded_(graphs) {
     same_ops_ = note_unmatched(now_, graphs.alignment.to_old) &&
                 note_unmatched(old_, graphs.alignment.to_new);
   }
@@ -96,6 +97,11 @@ class LeafComparison {
           ((now_.is_input(id) || now_[id].op == Op::kIota) && old != kNoValue &&
            !std::ranges::equal(now_.sizes(id), old_.sizes(old))) ||
           operand_changed(id, [&](ValueId operand) { return sized_[index_of(operand)]; });
+      // Of how many elements a mean is, its number follows from.
+      if (old != kNoValue && sized_[index_of(id)] &&
+          info_of(now_[id].op).op_class == OpClass::kReduction)
+        sizes_.add(reduced(old_, old, find_attr(old_, old, Attr::kDims)),
+                   reduced(now_, id, find_attr(now_, id, Attr::kDims)));
     }
   }
 
@@ -307,6 +313,10 @@ class LeafComparison {
     const auto gone = [&](ValueId operand) {
       return graphs_.alignment.to_new[index_of(operand)] == kNoValue;
     };
+    if (are_recorded_in_both(before, operands)) {
+      changes.tell_choice(id);
+      return;
+    }
     // To another one because of ops that came or went.
     if (std::ranges::find(mapped, kNoValue) != mapped.end() || std::ranges::any_of(before, gone))
       return;
@@ -318,6 +328,26 @@ class LeafComparison {
     // An update that takes another gradient.
     const auto is_gradient = [&](ValueId operand) { return bool{now_[operand].gradient}; };
     out_.back().gradient = out_.back().gradient || std::ranges::any_of(operands, is_gradient);
+  }
+
+  /// Whether each operand that is another one was recorded in both programs, and one of these in
+  /// one graph only, because nothing else needs it.
+  bool are_recorded_in_both(std::span<const ValueId> before,
+                            std::span<const ValueId> operands) const {
+    const auto is_dropped = [&](const GraphDescriptor& graph, ValueId id) {
+      return !is_leaf(graph, id) && !graph[id].gradient &&
+             graphs_.to_other(graph)[index_of(id)] == kNoValue && recorded_.in_both(graph, id);
+    };
+    if (before.size() != operands.size()) return false;
+    bool any = false;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (old_of(operands[i]) == before[i]) continue;
+      const bool came = is_dropped(now_, operands[i]), went = is_dropped(old_, before[i]);
+      if (!came && old_of(operands[i]) == kNoValue) return false;
+      if (!went && graphs_.alignment.to_new[index_of(before[i])] == kNoValue) return false;
+      any = any || came || went;
+    }
+    return any;
   }
 
   /// Equal numbers are recorded once: one that changes may part from another, or join it. Whether
@@ -365,6 +395,7 @@ class LeafComparison {
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
   ModeChange mode_;
+  RecordedOps recorded_;
   bool same_ops_ = false;
   SizeChanges sizes_;
   std::vector<bool> sized_;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "core/explain/literals.h"
 #include "core/explain/mode_change.h"
 #include "core/explain/op_groups.h"
+#include "core/explain/recorded_ops.h"
 #include "core/explain/remedies.h"
 
 namespace lockstep {
@@ -24,6 +26,7 @@ class StructureComparison {
         old_(graphs.old),
         now_(graphs.now),
         alignment_(graphs.alignment),
+        recorded_(graphs),
         mode_(graphs),
         leaves_(leaves) {
     added_ = unmatched(alignment_.to_old);
@@ -32,16 +35,15 @@ class StructureComparison {
       if (alignment_.moved[index_of(id)]) moved_.push_back(id);
     find_outputs();
     only_liveness_ = now_.context().recorded != 0 &&
-                     now_.context().recorded == old_.context().recorded &&
-                     now_.context().recorded_ops == old_.context().recorded_ops &&
+                     now_.context().recorded == old_.context().recorded && recorded_.are_equal() &&
                      none_needed(now_, added_, extra_) && none_needed(old_, removed_, missing_);
   }
 
   std::vector<Difference> run() {
-    const std::vector<OpGroup> came = group_ops(now_, added_, lines_of(old_, removed_));
-    const std::vector<OpGroup> went = group_ops(old_, removed_, lines_of(now_, added_));
-    add_inputs(now_, added_, came, "is a new input");
-    add_inputs(old_, removed_, went, "is no longer an input");
+    const std::vector<OpGroup> came = group_ops(now_, added_, lines_of(old_, removed_), recorded_);
+    const std::vector<OpGroup> went = group_ops(old_, removed_, lines_of(now_, added_), recorded_);
+    add_inputs(now_, added_, "is a new input");
+    add_inputs(old_, removed_, "is no longer an input");
     add_ops(Cause::kOpAdded, now_, came, "was added", "were added");
     add_ops(Cause::kOpRemoved, old_, went, "is gone", "are gone");
     tell_changed_places();
@@ -111,16 +113,13 @@ class StructureComparison {
 
   // Inputs that came or went.
 
-  void add_inputs(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
-                  const std::vector<OpGroup>& groups, const char* what) {
-    std::set<std::string> lines;  // that were told
+  void add_inputs(const GraphDescriptor& graph, const std::vector<ValueId>& ids, const char* what) {
     for (const ValueId id : ids) {
       if (!graph.is_input(id)) continue;
       const ValueId user = first_user(graph, id);
       Difference difference{.cause = Cause::kInputs, .subject = describe(graph, id), .to = what};
       if (!graph.input(id).name.empty()) difference.subject += " " + graph.type(id);
-      difference.derived =
-          only_liveness_ || comes_with_ops(graph, id, user, groups) || is_part(graph, user);
+      difference.derived = only_liveness_ || comes_with_ops(graph, user) || is_part(graph, user);
       if (graph[id].kind == InputKind::kScalar) difference.remedy = remedy_of(Cause::kConstant);
       if (const ValueId constant = constant_in_place_of(graph, id); constant != kNoValue) {
         tell_constant_for_input(graph, id, constant, difference);
@@ -129,9 +128,6 @@ class StructureComparison {
         if (graph.is_update(user)) difference.remedy = kUpdateRemedy;
         difference.line = graph.line(user);
         difference.scope = graph.scope(user);
-        // Of what came with ops of a line the first is told.
-        const bool with_ops = graphs_.to_other(graph)[index_of(user)] == kNoValue;
-        if (!lines.insert(difference.line).second && with_ops) difference.derived = true;
       }
       out_.push_back(std::move(difference));
     }
@@ -183,16 +179,9 @@ class StructureComparison {
     return theirs != kNoValue && graphs_.other(graph)[theirs].operands != graph[user].operands;
   }
 
-  /// Whether an input is there, or not, because of ops: they follow from others themselves, or it
-  /// is a number of the host's, or what random numbers are drawn by.
-  bool comes_with_ops(const GraphDescriptor& graph, ValueId id, ValueId user,
-                      const std::vector<OpGroup>& groups) const {
-    const auto group = std::ranges::find_if(groups, [&](const OpGroup& each) {
-      return std::ranges::find(each.ids, user) != each.ids.end();
-    });
-    if (group == groups.end()) return false;
-    return group->follows || graph[id].kind == InputKind::kScalar ||
-           graph[user].op == Op::kRandomBits || mode_.explains_ops(graph, *group);
+  /// Whether an input is there, or not, because of ops of a line that only this program has.
+  bool comes_with_ops(const GraphDescriptor& graph, ValueId user) const {
+    return user != kNoValue && graphs_.to_other(graph)[index_of(user)] == kNoValue;
   }
 
   // Ops that came or went.
@@ -212,18 +201,47 @@ class StructureComparison {
       difference.line = graph.line(id);
       difference.scope = graph.scope(id);
       difference.gradient = graph[id].gradient;
-      if (is_remat(graph, id)) difference.remedy = kRematRemedy;
+      if (is_remat(graph, id)) {
+        difference.remedy = kRematRemedy;
+        difference.gradient = !recomputes_common_ops(graph, id);
+      }
       if (graph[id].op == Op::kRandomBits) difference.remedy = kDropoutRemedy;
       if (graph.is_update(id)) difference.remedy = kUpdateRemedy;
       const Follows follows = rules.judge(graph, group);
-      difference.derived = only_liveness_ || group.follows || follows != Follows::kNo;
-      difference.perhaps = !only_liveness_ && !group.follows && follows == Follows::kPerhaps;
+      const bool is_consequence = only_liveness_ || group.follows || group.only_dropped;
+      difference.derived = is_consequence || follows != Follows::kNo;
+      difference.perhaps = !is_consequence && follows == Follows::kPerhaps;
       out_.push_back(std::move(difference));
     }
   }
 
   static bool is_remat(const GraphDescriptor& graph, ValueId id) {
     return graph[id].op == Op::kOptimizationBarrier && graph[id].gradient;
+  }
+
+  /// Whether what a remat computes again was recorded in both programs, and is computed again in
+  /// one of them: then it follows from no other difference.
+  bool recomputes_common_ops(const GraphDescriptor& graph, ValueId barrier) const {
+    const auto label = [&](ValueId id) {
+      return std::tuple(graph[id].op.number(), graph[id].origin);
+    };
+    const auto& to_other = graphs_.to_other(graph);
+    const GraphDescriptor& other = graphs_.other(graph);
+    for (ValueId id = 0; id < other.size(); ++id)
+      if (is_remat(other, id) && other.line(id) == graph.line(barrier)) return false;
+    std::set<std::tuple<int, std::uint32_t>> common;
+    for (ValueId id = 0; id < barrier; ++id)
+      if (!graph[id].gradient && !is_leaf(graph, id) && to_other[index_of(id)] != kNoValue)
+        common.insert(label(id));
+    return std::ranges::any_of(added_in(graph), [&](ValueId id) {
+      return id > barrier && graph[id].gradient && common.contains(label(id)) &&
+             std::ranges::find(graph.operands(id), barrier) != graph.operands(id).end();
+    });
+  }
+
+  /// What only this graph has.
+  const std::vector<ValueId>& added_in(const GraphDescriptor& graph) const {
+    return graphs_.is_now(graph) ? added_ : removed_;
   }
 
   // Order.
@@ -294,13 +312,12 @@ class StructureComparison {
   void compare_outputs() {
     for (const std::size_t i : extra_) {
       const ValueId id = now_.outputs()[i];
-      add_output(now_, id, "is now an output" + holder(now_, i),
-                 alignment_.to_old[index_of(id)] == kNoValue);
+      add_output(now_, id, "is now an output" + holder(now_, i), came_with_op(now_, id));
     }
     for (const std::size_t i : missing_) {
       const ValueId id = old_.outputs()[i];
       add_output(old_, id, "is no longer an output: nothing holds it any more",
-                 alignment_.to_new[index_of(id)] == kNoValue);
+                 came_with_op(old_, id));
     }
     if (!extra_.empty() || !missing_.empty()) return;
     const auto same = [&](ValueId now, ValueId old) {
@@ -322,6 +339,12 @@ class StructureComparison {
     return output < held.size() && !held[output].empty() ? ", held by " + held[output] : "";
   }
 
+  /// Whether only this program recorded it.
+  bool came_with_op(const GraphDescriptor& graph, ValueId id) const {
+    const bool own = graphs_.to_other(graph)[index_of(id)] == kNoValue;
+    return own && (is_leaf(graph, id) || !recorded_.in_both(graph, id));
+  }
+
   /// `with_op`: its op came or went, too, or moved.
   void add_output(const GraphDescriptor& graph, ValueId id, std::string what, bool with_op) {
     Difference difference{.cause = Cause::kOutputSet, .subject = describe(graph, id)};
@@ -332,13 +355,16 @@ class StructureComparison {
     const bool others = !added_.empty() || !removed_.empty() || !moved_.empty();
     difference.derived = (((with_op && others) || (ops_differ() && !is_one_more(graph, with_op))) &&
                           !only_liveness_) ||
-                         (mode_.changes_updates() && is_next_value(graph, id));
+                         is_next_value_of_mode(graph, id);
     out_.push_back(std::move(difference));
   }
 
-  static bool is_next_value(const GraphDescriptor& graph, ValueId output) {
+  /// Whether it is the next value of a variable which the mode changes, or not.
+  bool is_next_value_of_mode(const GraphDescriptor& graph, ValueId output) const {
     return std::ranges::any_of(graph.updates(), [&](const Update& update) {
-      return graph.outputs()[static_cast<std::size_t>(update.output)] == output;
+      const ValueId variable = graph.inputs()[static_cast<std::size_t>(update.input)];
+      return graph.outputs()[static_cast<std::size_t>(update.output)] == output &&
+             (mode_.changes_updates() || mode_.changes_keeper_of(graph.input(variable).name));
     });
   }
 
@@ -376,6 +402,7 @@ class StructureComparison {
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
   const Alignment& alignment_;
+  RecordedOps recorded_;
   ModeChange mode_;
   const std::vector<Difference>& leaves_;
   std::vector<ValueId> added_;

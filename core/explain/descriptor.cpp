@@ -56,7 +56,18 @@ class GraphDescriptor::Builder {
     return ids;
   }
 
+  void add_dropped(std::span<const DroppedOp> dropped) {
+    to_.dropped_labels_.reserve(dropped.size());
+    for (const auto& [op, origin] : dropped)
+      to_.dropped_labels_.push_back(label_of(op, labels_[place_of(origin)], "", origin.gradient));
+  }
+
  private:
+  static std::uint64_t label_of(Op op, std::uint64_t place, std::string_view name, bool gradient) {
+    return hash64({static_cast<std::uint64_t>(op.number()), place,
+                   name.empty() ? 0 : hash_text(name), static_cast<std::uint64_t>(gradient)});
+  }
+
   ValueId add_node(const lockstep::Node& node, std::span<const ValueId> operands, bool called) {
     Node out;
     out.op = node.op;
@@ -80,9 +91,8 @@ class GraphDescriptor::Builder {
       out.extra = static_cast<std::int32_t>(to_.literals_.size());
       to_.literals_.push_back(describe_literal(node.literal));
     }
-    to_.labels_.push_back(hash64({static_cast<std::uint64_t>(node.op.number()), labels_[out.origin],
-                                  node.op == Op::kInput ? hash_text(node.name) : 0,
-                                  static_cast<std::uint64_t>(out.gradient)}));
+    to_.labels_.push_back(label_of(node.op, labels_[out.origin],
+                                   node.op == Op::kInput ? node.name : "", out.gradient));
     to_.nodes_.push_back(out);
     return to_.size() - 1;
   }
@@ -124,11 +134,14 @@ class GraphDescriptor::Builder {
   std::uint32_t last_place_ = 0;
 };
 
-GraphDescriptor::GraphDescriptor(const Graph& graph, CutContext context)
+GraphDescriptor::GraphDescriptor(const Graph& graph, CutContext context,
+                                 std::span<const DroppedOp> dropped)
     : context_(std::move(context)), structure_(structural_hash(graph)), updates_(graph.updates) {
   nodes_.reserve(graph.nodes.size());
   labels_.reserve(graph.nodes.size());
-  const std::vector<ValueId> ids = Builder(*this).add(graph, false);
+  Builder builder(*this);
+  const std::vector<ValueId> ids = builder.add(graph, false);
+  builder.add_dropped(dropped);
   const auto here = [&](ValueId id) { return ids[static_cast<std::size_t>(id)]; };
   for (const ValueId input : graph.inputs) inputs_.push_back(here(input));
   for (const ValueId output : graph.outputs) outputs_.push_back(here(output));
@@ -190,10 +203,10 @@ bool GraphDescriptor::same_type(ValueId id, const GraphDescriptor& other, ValueI
 }
 
 std::size_t GraphDescriptor::bytes() const {
-  std::size_t out = sizeof *this + nodes_.capacity() * sizeof(Node) +
-                    operands_.capacity() * sizeof(ValueId) +
-                    (words_.capacity() + labels_.capacity()) * sizeof(std::int64_t) +
-                    (inputs_.size() + outputs_.size()) * (sizeof(ValueId) + sizeof(Update));
+  std::size_t out =
+      sizeof *this + nodes_.capacity() * sizeof(Node) + operands_.capacity() * sizeof(ValueId) +
+      (words_.capacity() + labels_.capacity() + dropped_labels_.capacity()) * sizeof(std::int64_t) +
+      (inputs_.size() + outputs_.size()) * (sizeof(ValueId) + sizeof(Update));
   for (const Place& place : places_) out += sizeof place + place.line.size() + place.scope.size();
   for (const Input& input : input_facts_)
     out += sizeof input + input.name.size() + input.dimensions.size() * sizeof(std::string);

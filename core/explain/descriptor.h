@@ -36,7 +36,6 @@ struct CutContext {
   std::vector<std::string> held;  ///< who holds each output: a variable's name, "2 handles"
   /// What data loaders pad, fields of batches and their dimensions: "batch.tokens[length]".
   std::set<std::string> padded = {};
-  std::uint64_t recorded_ops = 0;  ///< hash of the ops and lines of all recorded nodes
   /// For each of its modes, "training, bf16", the line that opened the last scope of it.
   std::map<std::string, std::string> mode_lines = {};
 };
@@ -70,7 +69,8 @@ class GraphDescriptor {
   static constexpr std::int64_t kSmallLiteral = 8;         ///< elements
   static constexpr std::size_t kLargeLiteral = 64 * 1024;  ///< bytes
 
-  GraphDescriptor(const Graph& graph, CutContext context);
+  /// `dropped`: what was recorded beside the graph's nodes.
+  GraphDescriptor(const Graph& graph, CutContext context, std::span<const DroppedOp> dropped = {});
 
   const CutContext& context() const { return context_; }
   const Hash128& structure() const { return structure_; }  ///< structural_hash of the graph
@@ -97,6 +97,8 @@ class GraphDescriptor {
   /// Hashes of op, scope, line and an input's name: they stay equal if only sizes and numbers
   /// change.
   std::span<const std::uint64_t> labels() const { return labels_; }
+  /// The same of what was recorded and no output needs, in any order.
+  std::span<const std::uint64_t> dropped_labels() const { return dropped_labels_; }
 
   std::size_t bytes() const;  ///< of memory, approximately
 
@@ -113,6 +115,7 @@ class GraphDescriptor {
   std::vector<ValueId> operands_;
   std::vector<std::int64_t> words_;
   std::vector<std::uint64_t> labels_;
+  std::vector<std::uint64_t> dropped_labels_;
   std::vector<Place> places_;
   std::vector<Input> input_facts_;
   std::vector<Literal> literals_;

@@ -197,17 +197,23 @@ bool GroupRules::touches_other_dtype(const GraphDescriptor& graph, const OpGroup
   const auto in_group = [&](ValueId id) {
     return std::ranges::find(group.ids, id) != group.ids.end();
   };
+  // What is made of the group's results, and numbers, have their dtype because of it.
+  std::vector<bool> made(index_of(graph.size()), false);
   const auto is_other = [&](ValueId id) {
-    const bool own = graphs_.to_other(graph)[index_of(id)] == kNoValue && !is_leaf(graph, id);
-    return !in_group(id) && (own || has_other_dtype(graph, id));
+    if (made[index_of(id)] || (is_leaf(graph, id) && !graph.is_input(id))) return false;
+    return graphs_.to_other(graph)[index_of(id)] == kNoValue || has_other_dtype(graph, id);
   };
+  bool found = false;
   for (ValueId id = 0; id < graph.size(); ++id) {
     const auto operands = graph.operands(id);
     const bool takes = std::ranges::any_of(operands, in_group);
+    made[index_of(id)] = in_group(id) || std::ranges::any_of(operands, [&](ValueId operand) {
+                           return made[index_of(operand)];
+                         });
     if (graph[id].gradient || (!takes && !in_group(id))) continue;
-    if (std::ranges::any_of(operands, is_other) || is_other(id)) return true;
+    found = found || std::ranges::any_of(operands, is_other);
   }
-  return false;
+  return found;
 }
 
 /// Whether an op that both graphs have of the group's place takes another dtype than before, and

@@ -59,6 +59,16 @@ ModeChange::ModeChange(const Comparison& graphs)
       now_(modes_of(graphs.now.context().mode)) {
   std::ranges::set_symmetric_difference(numbers_of(graphs.old), numbers_of(graphs.now),
                                         std::inserter(changed_, changed_.end()));
+  note_places(graphs.old);
+  note_places(graphs.now);
+}
+
+void ModeChange::note_places(const GraphDescriptor& graph) {
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    if (graph[id].op == Op::kInput || !changed_.contains(graph[id].mode)) continue;
+    places_.emplace(graph.line(id), graph.scope(id));
+    modules_.insert(graph.scope(id));
+  }
 }
 
 bool ModeChange::changes_dtypes() const {
@@ -75,7 +85,14 @@ bool ModeChange::changes_updates() const {
 }
 
 bool ModeChange::in_changed_mode(const GraphDescriptor& graph, ValueId id) const {
-  return changed_.contains(graph[id].mode);
+  const std::string& scope = graph.scope(id);
+  return changed_.contains(graph[id].mode) || places_.contains({graph.line(id), scope}) ||
+         (!scope.empty() && modules_.contains(scope));
+}
+
+bool ModeChange::changes_keeper_of(std::string_view variable) const {
+  const std::size_t end = variable.rfind('.');
+  return end != std::string_view::npos && modules_.contains(variable.substr(0, end));
 }
 
 bool ModeChange::explains_ops(const GraphDescriptor& graph, const OpGroup& group) const {
@@ -92,6 +109,11 @@ bool ModeChange::explains_ops(const GraphDescriptor& graph, const OpGroup& group
     if (changes_updates() && !graph[id].gradient && takes([&](ValueId operand) {
           return graph[operand].gradient && to_other[index_of(operand)] == kNoValue;
         }))
+      return true;
+    // The rule of what a layer keeps.
+    if (graph.scope(id).starts_with(kUpdateScope) &&
+        changes_keeper_of(std::string_view(graph.scope(id))
+                              .substr(std::min(graph.scope(id).size(), kUpdateScope.size() + 1))))
       return true;
     if (!in_changed_mode(graph, id)) return false;
     // Dropout draws; in a layer with running values a batch gives them, or they are taken.

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/explain/differences.h"
 #include "core/explain/op_groups.h"
@@ -27,17 +30,26 @@ class ModeChange {
   /// Whether ops that only `graph` has are there because of the mode.
   bool explains_ops(const GraphDescriptor& graph, const OpGroup& group) const;
 
+  /// Whether ops of the module that keeps this variable, "bn.running_mean", were recorded in a mode
+  /// that only one of the graphs has.
+  bool changes_keeper_of(std::string_view variable) const;
+
   /// The mode itself, as a cause.
   Difference difference() const;
 
  private:
-  /// Whether it was recorded in a mode that only one of the graphs has.
+  using Place = std::pair<std::string, std::string>;  ///< line and scope
+  /// Whether it was recorded in a mode that only one of the graphs has, or where the other graph
+  /// was.
   bool in_changed_mode(const GraphDescriptor& graph, ValueId id) const;
+  void note_places(const GraphDescriptor& graph);
 
   const Comparison& graphs_;
   std::set<std::string> before_;  ///< "training, bf16"
   std::set<std::string> now_;
-  std::set<std::uint8_t> changed_;  ///< numbers of modes that one graph has alone
+  std::set<std::uint8_t> changed_;              ///< numbers of modes that one graph has alone
+  std::set<Place> places_;                      ///< of ops that were recorded in them
+  std::set<std::string, std::less<>> modules_;  ///< that have such ops
 };
 
 /// Of "training, bf16 and evaluation, f32": what is done, without the dtypes.

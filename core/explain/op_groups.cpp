@@ -42,7 +42,9 @@ bool is_link(const GraphDescriptor& graph, const OpGroup& group, ValueId id, Val
     return each != operand && !is_leaf(graph, each) &&
            std::ranges::find(group.ids, each) == group.ids.end();
   };
-  return !graph[id].gradient && !graph[operand].gradient && !graph.line(id).empty() &&
+  const bool in_update =
+      graph.scope(id).starts_with(kUpdateScope) && graph.scope(id) == graph.scope(operand);
+  return !in_update && !graph[id].gradient && !graph[operand].gradient && !graph.line(id).empty() &&
          std::ranges::none_of(graph.operands(id), others) &&
          !are_near(graph.line(id), graph.line(operand));
 }
@@ -81,6 +83,15 @@ std::set<std::string> lines_of_others(const GraphDescriptor& graph,
   return out;
 }
 
+/// Of the ops that the line recorded itself, if there are any.
+bool is_only_dropped(const GraphDescriptor& graph, const OpGroup& group,
+                     const RecordedOps& recorded) {
+  const auto is_own = [&](ValueId id) { return !is_leaf(graph, id) && !graph[id].gradient; };
+  return std::ranges::any_of(group.ids, is_own) && std::ranges::all_of(group.ids, [&](ValueId id) {
+           return !is_own(id) || recorded.in_both(graph, id);
+         });
+}
+
 /// Whether it adds up over micro-batches what earlier groups, or numbers of theirs, are.
 bool sums_micro_batches(const GraphDescriptor& graph, const OpGroup& group) {
   return std::ranges::any_of(group.ids, [&](ValueId id) { return graph[id].op == Op::kAllReduce; });
@@ -94,7 +105,8 @@ bool is_leaf(const GraphDescriptor& graph, ValueId id) {
 }
 
 std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
-                               const std::set<std::string>& replaced) {
+                               const std::set<std::string>& replaced,
+                               const RecordedOps& recorded_ops) {
   std::vector<OpGroup> out;
   std::map<std::pair<std::string, std::string>, std::size_t> by_place;
   std::vector<std::size_t> group_of(index_of(graph.size()), kNoGroup);
@@ -106,6 +118,12 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
     if (number == out.size()) out.emplace_back();
     out[number].ids.push_back(id);
     group_of[index_of(id)] = number;
+  }
+  for (OpGroup& group : out) {
+    group.only_dropped = is_only_dropped(graph, group, recorded_ops);
+    // What works on its results does not follow from it: it is needed for that.
+    if (group.only_dropped)
+      for (const ValueId id : group.ids) group_of[index_of(id)] = kNoGroup;
   }
   const std::set<std::string> known = lines_of_others(graph, ids);
   std::map<std::string, std::size_t> by_line;

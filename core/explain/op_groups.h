@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/explain/descriptor.h"
+#include "core/explain/recorded_ops.h"
 
 namespace lockstep {
 
@@ -19,6 +20,8 @@ struct OpGroup {
   /// It uses results of an earlier group, or has the line of an earlier one in another scope.
   bool follows = false;
   int other_scopes = 0;  ///< that also contain the line
+  /// The other program recorded its ops, too: there no output needs them.
+  bool only_dropped = false;
 };
 
 /// Ops with little information: constants, broadcasts, iotas.
@@ -28,6 +31,6 @@ bool is_leaf(const GraphDescriptor& graph, ValueId id);
 /// has ops of its own, so that their results are there in both graphs. Groups are in the order of
 /// their first ops; an op without a line is a group of its own.
 std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
-                               const std::set<std::string>& replaced);
+                               const std::set<std::string>& replaced, const RecordedOps& recorded);
 
 }  // namespace lockstep

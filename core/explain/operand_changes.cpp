@@ -109,6 +109,19 @@ void OperandChanges::tell_operand(ValueId id) {
   difference.derived = difference.derived || known;
 }
 
+void OperandChanges::tell_choice(ValueId id) {
+  const auto before = old_.operands(old_of(id));
+  const auto operands = now_.operands(id);
+  std::size_t i = 0;
+  while (old_of(operands[i]) == before[i]) ++i;
+  Difference& difference =
+      add(Cause::kInputs, id, fmt::format("operand {} of {}", i, describe(now_, id)));
+  difference.from = describe(old_, before[i]);
+  difference.to = describe(now_, operands[i]);
+  difference.remedy = kOperandRemedy;
+  difference.derived = !choices_.emplace(before[i], operands[i]).second;
+}
+
 void OperandChanges::settle() {
   settle(inputs_, "inputs");
   settle(results_, "results");

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/explain/differences.h"
@@ -27,6 +28,9 @@ class OperandChanges {
   void tell_swap(ValueId id);
   /// The first operand that is another one.
   void tell_operand(ValueId id);
+  /// The first operand that is another one, of values that both programs recorded, though one of
+  /// them does not need it.
+  void tell_choice(ValueId id);
   /// At the end: judges all that tell_operand() told.
   void settle();
 
@@ -55,6 +59,7 @@ class OperandChanges {
   Context context_;
   std::vector<Difference>& out_;
   Taken inputs_, results_;
+  std::set<std::pair<ValueId, ValueId>> choices_;  ///< that were told
 };
 
 /// Turns it into a difference of order: "numbers are taken in another order at model.cpp:41".

@@ -104,6 +104,25 @@ std::vector<bool> find_reachable(const Graph& graph) {
   return reachable;
 }
 
+namespace {
+
+void add_dropped(const Graph& graph, const std::vector<bool>& keep, std::vector<DroppedOp>& out) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if ((!keep.empty() && keep[i]) || node.op == Op::kInput) continue;
+    if (node.body != nullptr) add_dropped(*node.body, {}, out);
+    out.push_back({node.op, node.origin});
+  }
+}
+
+}  // namespace
+
+std::vector<DroppedOp> dropped_ops(const Graph& graph, const std::vector<bool>& keep) {
+  std::vector<DroppedOp> out;
+  add_dropped(graph, keep, out);
+  return out;
+}
+
 Graph keep_only(Graph graph, const std::vector<bool>& keep) {
   std::vector<ValueId> new_id(graph.nodes.size(), kNoValue);
   std::size_t kept = 0;

@@ -119,4 +119,12 @@ std::vector<bool> find_reachable(const Graph& graph);
 /// operands and outputs of marked values must be marked. Takes the graph's nodes: move it in.
 Graph keep_only(Graph graph, const std::vector<bool>& keep);
 
+/// An op that was recorded and is left out of the graph, because no output needs it.
+struct DroppedOp {
+  Op op;
+  Origin origin;
+};
+/// What keep_only() drops but inputs, with the nodes of called graphs.
+std::vector<DroppedOp> dropped_ops(const Graph& graph, const std::vector<bool>& keep);
+
 }  // namespace lockstep

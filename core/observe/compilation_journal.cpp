@@ -21,7 +21,6 @@ CutSite site_of(const Cut& cut) {
 
 CutContext context_of(const Cut& cut, const CutSite& begin) {
   CutContext out{begin, site_of(cut), describe_modes(cut.modes), cut.recorded, {}};
-  out.recorded_ops = cut.recorded_ops;
   for (const ModePlace& place : cut.mode_places)
     if ((cut.modes & mode_bit(place.number)) != 0)
       out.mode_lines.emplace(describe_modes(mode_bit(place.number)),
@@ -52,7 +51,7 @@ Cut cut_of(const CutTrace& trace, SyncReason reason, const std::source_location&
           .where = where,
           .by_read = reason == SyncReason::kValueRead,
           .recorded = trace.recorded,
-          .recorded_ops = trace.recorded_ops,
+          .dropped = trace.dropped,
           .modes = trace.modes,
           .mode_places = trace.mode_places,
           .outputs = trace.outputs};
@@ -90,6 +89,7 @@ void CompilationJournal::note(const Cut& cut) {
   last_cut_ = cut;
   last_cut_.outputs = {};
   last_cut_.mode_places = {};
+  last_cut_.dropped = {};
 }
 
 CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut& cut,
@@ -98,7 +98,7 @@ CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut
   out.step = cut.has_step ? step : cuts_at(cut);
   CutContext context = context_of(cut, site_of(last_cut_));
   context.padded = padded_;
-  auto described = std::make_shared<GraphDescriptor>(graph, std::move(context));
+  auto described = std::make_shared<GraphDescriptor>(graph, std::move(context), cut.dropped);
   const bool known = history_.knows(described->structure());
   out.explanation =
       known ? dropped(limit_.programs, history_.structures()) : history_.explain(*described);

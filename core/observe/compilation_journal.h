@@ -28,7 +28,7 @@ struct Cut {
   bool by_read = false;
   bool has_step = true;  ///< a loop numbers its steps; else the cuts of each line are counted
   std::size_t recorded = 0;
-  std::uint64_t recorded_ops = 0;
+  std::span<const DroppedOp> dropped = {};
   std::uint32_t modes = 0;
   std::span<const ModePlace> mode_places = {};
   std::span<TensorState* const> outputs = {};  ///< the tensors that are outputs

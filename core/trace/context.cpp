@@ -15,24 +15,6 @@
 
 namespace lockstep {
 
-namespace {
-
-/// Of the ops and their lines, in any order. Texts of one trace's files are where they were.
-std::uint64_t hash_of_ops(const Graph& graph) {
-  std::uint64_t out = 0;
-  for (const Node& node : graph.nodes) {
-    constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;  // odd, of 2^64 / golden ratio
-    std::uint64_t hash = reinterpret_cast<std::uintptr_t>(node.origin.file.data());  // NOLINT
-    for (const std::uint64_t part :
-         {std::uint64_t{node.origin.line}, static_cast<std::uint64_t>(node.op.number())})
-      hash = (std::rotl(hash, 29) ^ part) * kFactor;
-    out += hash ^ hash >> 32U;
-  }
-  return out;
-}
-
-}  // namespace
-
 TraceContext::TraceContext() : strings_(std::make_shared<StringPool>()) {
   graph_.strings = strings_;
 }
@@ -170,7 +152,7 @@ CutTrace TraceContext::cut() {
       out.inputs.push_back(std::move(input_values_[i]));
   const std::size_t recorded = graph_.nodes.size();
   out.recorded = recorded;
-  out.recorded_ops = hash_of_ops(graph_);
+  out.dropped = dropped_ops(graph_, reachable);
   out.modes = std::exchange(modes_, 0);
   out.mode_places = mode_places_;
   out.graph = keep_only(std::exchange(graph_, {}), reachable);

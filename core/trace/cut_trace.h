@@ -36,7 +36,7 @@ struct CutTrace {
   /// placeholders by bind() before anything else is recorded.
   std::vector<TensorState*> outputs;
   std::size_t recorded = 0;        ///< number of nodes, with those that no output needs
-  std::uint64_t recorded_ops = 0;  ///< hash of the ops and lines of all of them, in any order
+  std::vector<DroppedOp> dropped;  ///< those that no output needs
   std::uint32_t modes = 0;         ///< of the recording, see describe_modes() in mode.h
   std::vector<ModePlace> mode_places;
 

@@ -36,7 +36,6 @@ struct Planted {
     CutTrace trace = context.cut();
     CutContext around{begin,          end, mode.empty() ? describe_modes(trace.modes) : mode,
                       trace.recorded, {},  padded};
-    around.recorded_ops = trace.recorded_ops;
     for (const ModePlace& place : trace.mode_places)
       around.mode_lines.emplace(describe_modes(mode_bit(place.number)),
                                 origin_of(place.where).to_string());
@@ -48,7 +47,7 @@ struct Planted {
     for (const TensorState* output : trace.outputs)
       values.push_back(std::make_shared<PlantedValue>(output->type));
     trace.bind(values);
-    auto graph = std::make_shared<GraphDescriptor>(trace.graph, std::move(around));
+    auto graph = std::make_shared<GraphDescriptor>(trace.graph, std::move(around), trace.dropped);
     Explanation out = history.explain(*graph);
     structures.push_back(graph->structure());
     history.add(std::move(graph), ++programs);

@@ -1,0 +1,235 @@
+// Ops that both programs recorded, and that an output needs in one of them only; what a mode, a
+// dtype or remat() of a part of a step changes.
+#include <optional>
+
+#include "core/trace/gradients.h"
+#include "core/trace/remat.h"
+#include "tests/core/explain/planted.h"
+
+namespace lockstep {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct PlantedRecorded : PlantedTest {
+  Tensor x = input({DType::kF32, Shape{6, 4}}, "batch.x");
+  Tensor parameter(const Shape& shape, std::string_view name) {
+    return input({DType::kF32, shape}, name, InputKind::kParameter);
+  }
+  std::vector<Tensor> train(const Tensor& loss, const std::vector<Tensor>& parameters) {
+    std::vector<Tensor> out = gradients(loss, parameters);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = parameters[i] - out[i];
+    out.push_back(loss);
+    return out;
+  }
+  std::string here() const { return fmt::format("planted_recorded_test.cpp:{}", line); }
+};
+
+TEST_F(PlantedRecorded, NamesTheTermThatIsGoneAndNotWhatItWasMadeOf) {
+  for (const bool first : {false, true}) {
+    history = {};
+    const auto body = [&](bool with_entropy) {
+      const Tensor w = parameter({4, 3}, "w");
+      const Tensor scores = matmul(x, w);
+      const Tensor p = softmax(scores, 1);
+      Tensor loss = sum(tanh(scores));
+      // Lines of one branch that are near to each other are one cause: this is far from the
+      // softmax.
+      //
+      //
+      //
+      line = __LINE__ + 1;
+      if (with_entropy) loss = loss + sum(p * log(p));
+      return train(loss, {w});
+    };
+    const auto causes = told([&] { return body(first); }, [&] { return body(!first); });
+    EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith(first ? "op_removed" : "op_added"),
+                                          HasSubstr(here()))));
+  }
+}
+
+TEST_F(PlantedRecorded, NamesTheRuleOfABufferAndNotWhatItTakes) {
+  const auto causes = told([&](bool again) {
+    const Tensor w = parameter({4}, "w");
+    Tensor center = input({DType::kF32, Shape{4}}, "center", InputKind::kState);
+    const Tensor ok = input({DType::kBool, Shape{}}, "ok", InputKind::kState);
+    const Tensor mean_of_batch = mean(x, {0});
+    std::vector<Tensor> out = train(sum(x * w), {w});
+    const ModuleScope update(context, "optimizer_step");
+    const ModuleScope scope(context, "center");
+    line = __LINE__ + 1;
+    const Tensor next = center * 0.9 + mean_of_batch * 0.1;
+    // What lockstep itself records for the rule is on a line far from it.
+    //
+    //
+    //
+    //
+    const Tensor kept = select(broadcast_to(ok, Shape{4}), next, center);
+    if (again) center.assign(kept);
+    if (again) out.push_back(kept);
+    return out;
+  });
+  EXPECT_THAT(causes,
+              ElementsAre(HasSubstr(fmt::format("planted_recorded_test.cpp:{}", line + 6))));
+}
+
+TEST_F(PlantedRecorded, NamesWhichOfTwoResultsIsTaken) {
+  const auto body = [&](bool again) {
+    const Tensor w = parameter({4}, "w");
+    const Tensor a = tanh(x * w), b = exp(x * w);
+    const Tensor taken = again ? b : a;
+    line = __LINE__ + 1;
+    return train(sum(taken * 2.0), {w});
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("inputs operand 0 of multiply"),
+                                        HasSubstr(here()), HasSubstr("tanh"), HasSubstr("exp"))));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("select() with a scalar()"));
+}
+
+TEST_F(PlantedRecorded, NamesAHandleOfWhatIsRecordedEachTimeBesideANewOp) {
+  int held = 0;
+  const auto causes = told([&](bool again) {
+    held = __LINE__ + 1;
+    const Tensor accuracy = mean(abs(x), {0});
+    Tensor y = x;
+    // Far from the line above.
+    //
+    //
+    //
+    //
+    line = __LINE__ + 1;
+    if (again) y = tanh(y);
+    std::vector<Tensor> out{sum(y * 2.0)};
+    if (again) out.push_back(accuracy);
+    return out;
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("op_added tanh"), HasSubstr(here())),
+                                  AllOf(StartsWith("output_set"),
+                                        HasSubstr(fmt::format("_test.cpp:{} is now an", held)))));
+}
+
+TEST_F(PlantedRecorded, NamesALayerThatBeginsAndNotItsParameters) {
+  const auto causes = told([&](bool again) {
+    const Tensor w = parameter({4, 3}, "w"), teacher = parameter({4, 3}, "teacher.weight"),
+                 bias = parameter({3}, "teacher.bias");
+    Tensor loss = sum(matmul(x, w));
+    if (again) {
+      const ModuleScope scope(context, "teacher");
+      line = __LINE__ + 1;
+      loss = loss + sum(linear(x, teacher, &bias, false) * 0.5);
+    }
+    return train(loss, {w});
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("op_added"), HasSubstr(here()))));
+}
+
+TEST_F(PlantedRecorded, NamesAConversionByHandAndNotTheDtypesThatItGives) {
+  for (const bool with_number : {false, true}) {
+    history = {};
+    const auto causes = told([&](bool again) {
+      const Tensor w = parameter({4, 4}, "w");
+      Tensor h = tanh(matmul(x, w));
+      line = __LINE__ + 1;
+      if (again) h = convert(h, DType::kBF16);
+      const Tensor u = with_number ? relu(h) : tanh(h);
+      const Tensor out = matmul(u, convert(w, u.dtype()));
+      return train(sum(convert(out, DType::kF32)), {w});
+    });
+    EXPECT_THAT(causes,
+                ElementsAre(AllOf(StartsWith("op_added convert bf16[6,4]"), HasSubstr(here()))));
+  }
+}
+
+TEST_F(PlantedRecorded, NamesTheSizesOfImagesAndNotTheNumberOfAnUnbiasedVariance) {
+  const auto causes = told([&](bool again) {
+    const std::int64_t height = again ? 26 : 20, width = again ? 18 : 14;
+    const Tensor image = input({DType::kF32, Shape{8, height, width, 3}}, "batch.image");
+    const Tensor h = image * 0.5;
+    const Tensor m = mean(h, {0, 1, 2});
+    const Tensor variance = mean(h * h, {0, 1, 2}) - m * m;
+    const auto n = static_cast<double>(8 * height * width);
+    return std::vector{sum(h), variance * (n / (n - 1))};
+  });
+  EXPECT_THAT(causes, ElementsAre(HasSubstr("[1]: 20 -> 26"), HasSubstr("[2]: 14 -> 18")));
+}
+
+TEST_F(PlantedRecorded, NamesARematBesideANumber) {
+  int number = 0;
+  for (const bool first : {false, true}) {
+    history = {};
+    const auto body = [&](bool again, bool recomputed) {
+      const Tensor w = parameter({4, 4}, "w");
+      number = __LINE__ + 1;
+      const Tensor in = x * (again ? 0.25 : 0.5);
+      const auto block = [&](const Tensor& h) { return h + tanh(matmul(h, w)); };
+      const int call = __LINE__ + 1;
+      const Tensor out = recomputed ? remat(block, in) : block(in);
+      line = call;
+      return train(sum(out * out), {w});
+    };
+    const auto causes =
+        told([&] { return body(false, first); }, [&] { return body(true, !first); });
+    EXPECT_THAT(causes, ElementsAre(HasSubstr(fmt::format("_test.cpp:{}: 0.5 -> 0.25", number)),
+                                    AllOf(StartsWith(first ? "op_removed remat" : "op_added remat"),
+                                          HasSubstr(here()))));
+  }
+}
+
+TEST_F(PlantedRecorded, TakesTheRematOfANewLayerForAConsequence) {
+  const auto causes = told([&](bool again) {
+    const Tensor w = parameter({4, 4}, "w"), v = parameter({4, 4}, "v");
+    Tensor h = tanh(matmul(x, w));
+    const auto block = [&](const Tensor& in) {
+      line = __LINE__ + 1;
+      return in + tanh(matmul(exp(in), v));
+    };
+    if (again) h = remat(block, h);
+    return train(sum(h * h), {w});
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("op_added"), HasSubstr(here()))));
+}
+
+/// A layer that normalizes by the batch in training, and by what it keeps in an evaluation.
+TEST_F(PlantedRecorded, NamesTheModeOfOneLayerAndNotWhatTheLayerKeeps) {
+  const auto body = [&](bool frozen) {
+    const Tensor w = parameter({4}, "w");
+    Tensor running = input({DType::kF32, Shape{4}}, "bn.running_mean", InputKind::kState);
+    Tensor batches = input({DType::kI64, Shape{}}, "bn.num_batches_tracked", InputKind::kState);
+    const ModeScope training(context, {.training = true});
+    Tensor h = x * w;
+    std::optional<ModeScope> part;
+    const int scope_line = __LINE__ + 1;
+    if (frozen) part.emplace(context, Mode{.training = false}, std::source_location::current());
+    Tensor next;
+    {
+      const ModuleScope scope(context, "bn");
+      const Tensor m = context.mode()->training ? mean(h, {0}) : running;
+      next = running * 0.9 + m * 0.1;
+      h = (h - m) * 2.0;
+    }
+    part.reset();
+    std::vector<Tensor> out = train(sum(tanh(h)), {w});
+    const ModuleScope update(context, "optimizer_step");
+    if (!frozen) {
+      const ModuleScope of_mean(context, "bn.running_mean");
+      running.assign(next);
+      out.push_back(running);
+    }
+    if (!frozen) {
+      const ModuleScope of_count(context, "bn.num_batches_tracked");
+      batches.assign(batches + 1.0);
+      out.push_back(batches);
+    }
+    line = scope_line;
+    return out;
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(StartsWith(fmt::format("mode the mode set at {}", here()))));
+}
+
+}  // namespace
+}  // namespace lockstep

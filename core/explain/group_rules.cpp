@@ -201,7 +201,9 @@ bool GroupRules::touches_other_dtype(const GraphDescriptor& graph, const OpGroup
   std::vector<bool> made(index_of(graph.size()), false);
   const auto is_other = [&](ValueId id) {
     if (made[index_of(id)] || (is_leaf(graph, id) && !graph.is_input(id))) return false;
-    return graphs_.to_other(graph)[index_of(id)] == kNoValue || has_other_dtype(graph, id);
+    const bool own = graphs_.to_other(graph)[index_of(id)] == kNoValue;
+    // Another conversion is no source of dtypes: it may be there for this one.
+    return own ? graph[id].op != Op::kConvert : has_other_dtype(graph, id);
   };
   bool found = false;
   for (ValueId id = 0; id < graph.size(); ++id) {

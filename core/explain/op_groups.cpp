@@ -92,7 +92,7 @@ bool is_only_dropped(const GraphDescriptor& graph, const OpGroup& group,
          });
 }
 
-/// Whether it adds up over micro-batches what earlier groups, or numbers of theirs, are.
+/// Whether it adds up over micro-batches what other lines compute, for what takes the sums.
 bool sums_micro_batches(const GraphDescriptor& graph, const OpGroup& group) {
   return std::ranges::any_of(group.ids, [&](ValueId id) { return graph[id].op == Op::kAllReduce; });
 }
@@ -121,8 +121,8 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
   }
   for (OpGroup& group : out) {
     group.only_dropped = is_only_dropped(graph, group, recorded_ops);
-    // What works on its results does not follow from it: it is needed for that.
-    if (group.only_dropped)
+    // What works on its results does not follow from it: it is there, or needed, for that.
+    if (group.only_dropped || sums_micro_batches(graph, group))
       for (const ValueId id : group.ids) group_of[index_of(id)] = kNoGroup;
   }
   const std::set<std::string> known = lines_of_others(graph, ids);
@@ -136,7 +136,7 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
     group.told = told == group.ids.end() ? group.ids.front() : *told;
     const bool new_line = !known.contains(graph.line(group.told));
     group.follows = works_on_earlier(graph, group, number, group_of, replaced, new_line) ||
-                    (number > 0 && sums_micro_batches(graph, group));
+                    (out.size() > 1 && sums_micro_batches(graph, group));
     const std::string& line = graph.line(group.told);
     if (line.empty()) continue;
     const auto [first, inserted] = by_line.try_emplace(line, number);

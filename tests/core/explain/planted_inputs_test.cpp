@@ -177,9 +177,8 @@ TEST_F(PlantedInputs, NamesTheOpThatTakesANewInput) {
     return std::vector{sum(y)};
   };
   const auto causes = told(body);
-  EXPECT_THAT(causes,
-              ElementsAre(fmt::format(
-                  "op_added multiply f32[6] planted_inputs_test.cpp:{} was added", line)));
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "op_added multiply f32[6] planted_inputs_test.cpp:{} was added", line)));
 }
 
 TEST_F(PlantedInputs, NamesAnInputThatIsGone) {

@@ -56,7 +56,7 @@ TEST_F(PlantedRecorded, NamesTheRuleOfABufferAndNotWhatItTakes) {
     const Tensor w = parameter({4}, "w");
     Tensor center = input({DType::kF32, Shape{4}}, "center", InputKind::kState);
     const Tensor ok = input({DType::kBool, Shape{}}, "ok", InputKind::kState);
-    const Tensor mean_of_batch = mean(x, {0});
+    const Tensor mean_of_batch = all_reduce(mean(x, {0}));
     std::vector<Tensor> out = train(sum(x * w), {w});
     const ModuleScope update(context, "optimizer_step");
     const ModuleScope scope(context, "center");
@@ -136,7 +136,11 @@ TEST_F(PlantedRecorded, NamesAConversionByHandAndNotTheDtypesThatItGives) {
       line = __LINE__ + 1;
       if (again) h = convert(h, DType::kBF16);
       const Tensor u = with_number ? relu(h) : tanh(h);
-      const Tensor out = matmul(u, convert(w, u.dtype()));
+      Tensor out;
+      {
+        const ModuleScope scope(context, "m");
+        out = relu(matmul(u, convert(w, u.dtype())));
+      }
       return train(sum(convert(out, DType::kF32)), {w});
     });
     EXPECT_THAT(causes,

@@ -170,8 +170,7 @@ TEST_F(PlantedTraining, TakesTheFlagOfAMaskForAConsequenceOfTheMask) {
     if (again) spec.key_mask = logical_not(mask);
     return std::vector{attention(q, q, q, spec)};
   };
-  EXPECT_THAT(told(body),
-              ElementsAre(HasSubstr("op_added not bool[2,2]")));
+  EXPECT_THAT(told(body), ElementsAre(HasSubstr("op_added not bool[2,2]")));
 }
 
 TEST_F(PlantedTraining, TakesTheSumsOverMicroBatchesOfAMetricForAConsequence) {

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -285,16 +287,19 @@ class LeafComparison {
       now.push_back(difference.to);
       told.push_back(i);
     }
-    std::ranges::sort(before);
-    std::ranges::sort(now);
-    if (told.size() < 2 || before != now) return;
+    if (told.size() < 2 || !std::ranges::is_permutation(before, now)) return;
     // Two may trade places because one is computed from the other: 0.3 and 0.7.
     if (told.size() == 2 &&
         !are_taken_in_one_way(graphs_, numbers_[told[0]].number, numbers_[told[1]].number))
       return;
     for (Difference& difference : out_)
       if (difference.cause == Cause::kConstant) difference.derived = true;
-    tell_order(out_[numbers_[told[0]].difference], "numbers");
+    Difference& first = out_[numbers_[told[0]].difference];
+    first.derived = false;
+    first.subject = fmt::format("numbers that are taken in another order at {}", first.line);
+    first.from = fmt::format("{}", fmt::join(before, ", "));
+    first.to = fmt::format("{}", fmt::join(now, ", "));
+    first.remedy = kNumberOrderRemedy;
   }
 
   // Operands.

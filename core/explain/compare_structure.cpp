@@ -205,7 +205,8 @@ class StructureComparison {
         difference.remedy = kRematRemedy;
         difference.gradient = !recomputes_common_ops(graph, id);
       }
-      if (graph[id].op == Op::kRandomBits) difference.remedy = kDropoutRemedy;
+      if (graph[id].op == Op::kRandomBits && !is_in_both(graph, id))
+        difference.remedy = kDropoutRemedy;
       if (graph.is_update(id)) difference.remedy = kUpdateRemedy;
       const Follows follows = rules.judge(graph, group);
       const bool is_consequence = only_liveness_ || group.follows || group.only_dropped;
@@ -213,6 +214,12 @@ class StructureComparison {
       difference.perhaps = !is_consequence && follows == Follows::kPerhaps;
       out_.push_back(std::move(difference));
     }
+  }
+
+  /// Whether the other graph has such an op of the line and scope, too: a loop has more of them.
+  bool is_in_both(const GraphDescriptor& graph, ValueId id) const {
+    return std::ranges::find(graphs_.other(graph).labels(), graph.labels()[index_of(id)]) !=
+           graphs_.other(graph).labels().end();
   }
 
   static bool is_remat(const GraphDescriptor& graph, ValueId id) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "core/explain/remedies.h"
@@ -95,8 +96,28 @@ bool ModeChange::changes_keeper_of(std::string_view variable) const {
   return end != std::string_view::npos && modules_.contains(variable.substr(0, end));
 }
 
+bool ModeChange::is_called_elsewhere(const GraphDescriptor& graph, const OpGroup& group) const {
+  const GraphDescriptor& other = graphs_.other(graph);
+  const std::vector<ValueId>& to_other = graphs_.to_other(other);
+  const auto is_own = [](const GraphDescriptor& of, ValueId id) {
+    return !of[id].gradient && !is_leaf(of, id) && of[id].op != Op::kConvert;
+  };
+  std::vector<int> ops;
+  for (const ValueId id : group.ids)
+    if (is_own(graph, id)) ops.push_back(graph[id].op.number());
+  if (ops.empty() || graph.scope(group.told).empty()) return false;
+  std::map<std::string, std::vector<int>> lines;
+  for (ValueId id = 0; id < other.size(); ++id)
+    if (to_other[index_of(id)] == kNoValue && is_own(other, id) &&
+        other.scope(id) == graph.scope(group.told) &&
+        changed_.contains(other[id].mode) != changed_.contains(graph[group.told].mode))
+      lines[other.line(id)].push_back(other[id].op.number());
+  return std::ranges::any_of(lines, [&](const auto& line) { return line.second == ops; });
+}
+
 bool ModeChange::explains_ops(const GraphDescriptor& graph, const OpGroup& group) const {
   if (!any()) return false;
+  if (is_called_elsewhere(graph, group)) return true;
   const auto own = [&](ValueId id) { return !graph[id].gradient && !is_leaf(graph, id); };
   if (changes_dtypes() && std::ranges::all_of(group.ids, [&](ValueId id) {
         return !own(id) || (graph[id].op == Op::kConvert && in_changed_mode(graph, id));

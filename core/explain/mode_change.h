@@ -39,6 +39,9 @@ class ModeChange {
 
  private:
   using Place = std::pair<std::string, std::string>;  ///< line and scope
+  /// Whether the other graph recorded the same ops of the module on another line in another mode:
+  /// both branches of an `if` call it.
+  bool is_called_elsewhere(const GraphDescriptor& graph, const OpGroup& group) const;
   /// Whether it was recorded in a mode that only one of the graphs has, or where the other graph
   /// was.
   bool in_changed_mode(const GraphDescriptor& graph, ValueId id) const;

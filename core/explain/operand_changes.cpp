@@ -34,8 +34,7 @@ std::vector<std::set<ValueId>> cycles_of(std::map<ValueId, ValueId> to) {
   return out;
 }
 
-}  // namespace
-
+/// Turns it into a difference of order: "results are taken in another order at model.cpp:41".
 void tell_order(Difference& difference, const char* of_what) {
   difference.cause = Cause::kOpOrder;
   difference.derived = false;
@@ -44,6 +43,8 @@ void tell_order(Difference& difference, const char* of_what) {
   difference.to = fmt::format("are taken in another order at {}", difference.line);
   difference.remedy = remedy_of(Cause::kOpOrder);
 }
+
+}  // namespace
 
 Difference& OperandChanges::add(Cause cause, ValueId id, std::string subject) {
   Difference difference{.cause = cause, .subject = std::move(subject)};

@@ -62,7 +62,4 @@ class OperandChanges {
   std::set<std::pair<ValueId, ValueId>> choices_;  ///< that were told
 };
 
-/// Turns it into a difference of order: "numbers are taken in another order at model.cpp:41".
-void tell_order(Difference& difference, const char* of_what);
-
 }  // namespace lockstep

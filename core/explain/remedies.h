@@ -42,6 +42,11 @@ inline constexpr std::string_view kTableRemedy =
 inline constexpr std::string_view kInputRemedy =
     "give it as an input in every step, whose values are no part of the program: a number as "
     "x.context().scalar(value, dtype, name), anything else as a tensor(value, name) of the session";
+/// For the same numbers in other places.
+inline constexpr std::string_view kNumberOrderRemedy =
+    "give each number as a tensor, x.context().scalar(value, dtype, name), whose value is no part "
+    "of the program; or, if only the order of recording changed, record in one order, as from a "
+    "sorted container";
 /// For an op that joins another number of parts.
 inline constexpr std::string_view kPartsRemedy =
     "how many there are is part of the program: take the same number in every step, with neutral "

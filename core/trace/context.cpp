@@ -203,6 +203,8 @@ void TraceContext::set_mode(const Mode* mode) {
 }
 
 void TraceContext::note_mode_place(const std::source_location& where) {
+  // A place in the standard library, as of std::optional<ModeScope>::emplace(), leads nowhere.
+  if (std::string_view(where.file_name()).find("/c++/") != std::string_view::npos) return;
   const auto known = std::ranges::find(mode_places_, mode_number_, &ModePlace::number);
   if (known != mode_places_.end()) {
     known->where = where;

@@ -225,9 +225,11 @@ TEST_F(PlantedOps, NamesNumbersThatAreTakenInAnotherOrder) {
     return std::vector{y};
   };
   const auto causes = told(body);
-  EXPECT_THAT(causes,
-              ElementsAre(fmt::format(
-                  "op_order numbers are taken in another order at planted_ops_test.cpp:{}", line)));
+  EXPECT_THAT(causes, ElementsAre(fmt::format("constant numbers that are taken in another order at "
+                                              "planted_ops_test.cpp:{}: 0.5, 2 -> 2, 0.5",
+                                              line)));
+  EXPECT_THAT(std::string(last.remedy()),
+              testing::AllOf(testing::HasSubstr("scalar("), testing::HasSubstr("in one order")));
 }
 
 TEST_F(PlantedOps, NamesAScalarThatBecameANumberAndBack) {

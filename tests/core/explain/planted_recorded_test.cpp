@@ -235,5 +235,53 @@ TEST_F(PlantedRecorded, NamesTheModeOfOneLayerAndNotWhatTheLayerKeeps) {
   EXPECT_THAT(causes, ElementsAre(StartsWith(fmt::format("mode the mode set at {}", here()))));
 }
 
+TEST_F(PlantedRecorded, NamesTheModeOfAModuleThatIsCalledOnTwoLines) {
+  const auto causes = told([&](bool again) {
+    const Tensor w = parameter({4, 4}, "two.weight"), b = parameter({4}, "two.bias");
+    const auto two = [&](const Tensor& h, Where where = Where::current()) {
+      const ModuleScope scope(context, "two");
+      const DType dtype = context.mode()->compute_dtype;
+      return convert(convert(matmul(convert(h, dtype, where), convert(w, dtype, where), where),
+                             DType::kF32, where) +
+                         b,
+                     DType::kF32, where);
+    };
+    const ModeScope training(context, {.training = true});
+    Tensor h = tanh(x);
+    if (again) {
+      line = __LINE__ + 1;
+      const ModeScope scope(context, {.training = true, .compute_dtype = DType::kBF16});
+      h = relu(two(h));
+    } else {
+      h = relu(two(h));
+    }
+    return train(sum(h), {w, b});
+  });
+  EXPECT_THAT(causes, ElementsAre(StartsWith(fmt::format("mode the mode set at {}", here()))));
+}
+
+TEST_F(PlantedRecorded, NamesNoLineOfTheStandardLibraryForAMode) {
+  const auto causes = told([&](bool again) {
+    std::optional<ModeScope> scope;
+    scope.emplace(context, Mode{.training = !again});
+    return std::vector{sum(tanh(x))};
+  });
+  EXPECT_THAT(causes, ElementsAre(StartsWith("mode mode of the step cut at main.cpp:")));
+}
+
+TEST_F(PlantedRecorded, AdvisesTheLongestLoopWhereOneDrawsMoreOften) {
+  const RandomKey key{context.scalar(1, DType::kI64, "seed"),
+                      context.scalar(2, DType::kI64, "step"),
+                      context.scalar(3, DType::kI64, "micro_batch")};
+  const auto causes = told([&](bool again) {
+    Tensor total = sum(x);
+    line = __LINE__ + 1;
+    for (int i = 0; i < (again ? 4 : 2); ++i) total = total + sum(random_uniform(key, {6, 4}) * x);
+    return std::vector{total};
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("op_added random_bits"), HasSubstr(here()))));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("the longest"));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -93,14 +93,18 @@ class LeafComparison {
   /// What is computed from inputs, or from positions, that have another size.
   void find_sized() {
     sized_.assign(index_of(now_.size()), false);
+    std::vector<bool> by_input = sized_;
     for (ValueId id = 0; id < now_.size(); ++id) {
       const ValueId old = old_of(id);
+      const bool resized = old != kNoValue && !std::ranges::equal(now_.sizes(id), old_.sizes(old));
+      const auto takes = [&](const std::vector<bool>& of) {
+        return operand_changed(id, [&](ValueId operand) { return of[index_of(operand)]; });
+      };
+      by_input[index_of(id)] = (now_.is_input(id) && resized) || takes(by_input);
       sized_[index_of(id)] =
-          ((now_.is_input(id) || now_[id].op == Op::kIota) && old != kNoValue &&
-           !std::ranges::equal(now_.sizes(id), old_.sizes(old))) ||
-          operand_changed(id, [&](ValueId operand) { return sized_[index_of(operand)]; });
+          by_input[index_of(id)] || (now_[id].op == Op::kIota && resized) || takes(sized_);
       // Of how many elements a mean is, its number follows from.
-      if (old != kNoValue && sized_[index_of(id)] &&
+      if (old != kNoValue && by_input[index_of(id)] &&
           info_of(now_[id].op).op_class == OpClass::kReduction)
         sizes_.add(reduced(old_, old, find_attr(old_, old, Attr::kDims)),
                    reduced(now_, id, find_attr(now_, id, Attr::kDims)));

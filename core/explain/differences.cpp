@@ -17,9 +17,7 @@ namespace {
 /// The name that users know it by.
 std::string_view function_of(const GraphDescriptor& graph, ValueId id) {
   if (graph[id].op == Op::kOptimizationBarrier && graph[id].gradient) return "remat";
-  const bool fence = graph[id].op == Op::kReshape && !graph[id].gradient &&
-                     graph.same_type(id, graph, graph.operands(id)[0]);
-  return fence ? "stop_gradient" : name_of(graph[id].op);
+  return is_stop_gradient(graph, id) ? "stop_gradient" : name_of(graph[id].op);
 }
 
 std::string describe(const GraphDescriptor& graph, ValueId id, const std::string& type) {
@@ -70,6 +68,11 @@ void mark_absorbed_remats(const Comparison& graphs, std::vector<Difference>& dif
 }
 
 }  // namespace
+
+bool is_stop_gradient(const GraphDescriptor& graph, ValueId id) {
+  return graph[id].op == Op::kReshape && !graph[id].gradient &&
+         graph.same_type(id, graph, graph.operands(id)[0]);
+}
 
 std::string describe(const GraphDescriptor& graph, ValueId id) {
   return describe(graph, id, graph.type(id));

@@ -57,6 +57,9 @@ std::string describe_untyped(const GraphDescriptor& graph, ValueId id);
 /// With its place among those of the same description: "add f32[8] model.cpp:41, number 2 of 3".
 std::string describe_numbered(const GraphDescriptor& graph, ValueId id);
 
+/// Whether it is the reshape to the same shape that stop_gradient() records.
+bool is_stop_gradient(const GraphDescriptor& graph, ValueId id);
+
 std::int64_t count_elements(std::span<const std::int64_t> sizes);
 
 /// The first op that takes the value; kNoValue if none does.

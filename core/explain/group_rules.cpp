@@ -81,7 +81,8 @@ bool GroupRules::converts(const GraphDescriptor& graph, const OpGroup& group) co
   const bool rounds = std::ranges::any_of(group.ids, [&](ValueId id) {
     if (graph[id].op != Op::kConvert || graph[id].gradient) return false;
     const ValueId from = graph.operands(id)[0];
-    return graph[from].op == Op::kConvert && from >= group.ids.front() &&
+    return graph[from].op == Op::kConvert &&
+           std::ranges::find(group.ids, from) != group.ids.end() &&
            graph[graph.operands(from)[0]].dtype == graph[id].dtype;
   });
   return !rounds && !graph[group.told].gradient && std::ranges::all_of(group.ids, is_conversion) &&
@@ -202,18 +203,22 @@ bool GroupRules::touches_other_dtype(const GraphDescriptor& graph, const OpGroup
   const auto is_other = [&](ValueId id) {
     if (made[index_of(id)] || (is_leaf(graph, id) && !graph.is_input(id))) return false;
     const bool own = graphs_.to_other(graph)[index_of(id)] == kNoValue;
-    // Another conversion is no source of dtypes: it may be there for this one.
+    // What is taken with the group's results may be converted because of it.
     return own ? graph[id].op != Op::kConvert : has_other_dtype(graph, id);
+  };
+  const auto is_new_conversion = [&](ValueId id) {
+    return graph[id].op == Op::kConvert && graphs_.to_other(graph)[index_of(id)] == kNoValue;
   };
   bool found = false;
   for (ValueId id = 0; id < graph.size(); ++id) {
     const auto operands = graph.operands(id);
-    const bool takes = std::ranges::any_of(operands, in_group);
     made[index_of(id)] = in_group(id) || std::ranges::any_of(operands, [&](ValueId operand) {
                            return made[index_of(operand)];
                          });
+    const bool takes = std::ranges::any_of(operands, in_group);
     if (graph[id].gradient || (!takes && !in_group(id))) continue;
-    found = found || std::ranges::any_of(operands, is_other);
+    found = found || std::ranges::any_of(operands, is_other) ||
+            (in_group(id) && !takes && std::ranges::any_of(operands, is_new_conversion));
   }
   return found;
 }

@@ -119,9 +119,13 @@ bool ModeChange::explains_ops(const GraphDescriptor& graph, const OpGroup& group
   if (!any()) return false;
   if (is_called_elsewhere(graph, group)) return true;
   const auto own = [&](ValueId id) { return !graph[id].gradient && !is_leaf(graph, id); };
-  if (changes_dtypes() && std::ranges::all_of(group.ids, [&](ValueId id) {
-        return !own(id) || (graph[id].op == Op::kConvert && in_changed_mode(graph, id));
-      }))
+  // The update casts parameters for the next step.
+  const auto casts = [&](ValueId id) {
+    const bool in_mode = in_changed_mode(graph, id) || graph.scope(id).starts_with(kUpdateScope);
+    return in_mode && (graph[id].op == Op::kConvert || is_stop_gradient(graph, id));
+  };
+  if (changes_dtypes() &&
+      std::ranges::all_of(group.ids, [&](ValueId id) { return !own(id) || casts(id); }))
     return true;
   if (!changes_purpose()) return false;
   const std::vector<ValueId>& to_other = graphs_.to_other(graph);

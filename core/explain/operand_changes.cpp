@@ -41,7 +41,7 @@ void tell_order(Difference& difference, const char* of_what) {
   difference.subject = of_what;
   difference.from.clear();
   difference.to = fmt::format("are taken in another order at {}", difference.line);
-  difference.remedy = remedy_of(Cause::kOpOrder);
+  difference.remedy = kTakenOrderRemedy;
 }
 
 }  // namespace
@@ -186,12 +186,17 @@ bool OperandChanges::is_disturbed(const Replaced& each) const {
   return disturbed(now_, each.taker) || disturbed(old_, each.before) || disturbed(old_, each.now);
 }
 
-/// Whether all are taken by the ops of one line that add them up.
+/// Whether all are taken by ops of one line that add them up, each to the sum of those before.
 bool OperandChanges::are_terms(const Taken& taken) const {
   const ValueId first = taken.front().taker;
+  ValueId sum = first;
   return std::ranges::all_of(taken, [&](const Replaced& each) {
-    return info_of(now_[each.taker].op).commutative && now_[each.taker].op == now_[first].op &&
-           now_[each.taker].origin == now_[first].origin;
+    const ValueId taker = each.taker;
+    const auto operands = now_.operands(taker);
+    const bool continues = taker == sum || std::ranges::find(operands, sum) != operands.end();
+    sum = taker;
+    return continues && info_of(now_[taker].op).commutative && now_[taker].op == now_[first].op &&
+           now_[taker].origin == now_[first].origin;
   });
 }
 

@@ -42,6 +42,10 @@ inline constexpr std::string_view kTableRemedy =
 inline constexpr std::string_view kInputRemedy =
     "give it as an input in every step, whose values are no part of the program: a number as "
     "x.context().scalar(value, dtype, name), anything else as a tensor(value, name) of the session";
+/// For the same values in other places.
+inline constexpr std::string_view kTakenOrderRemedy =
+    "record in one order, as from a sorted container; where the program chooses what is taken, "
+    "choose by select() with a scalar()";
 /// For the same numbers in other places.
 inline constexpr std::string_view kNumberOrderRemedy =
     "give each number as a tensor, x.context().scalar(value, dtype, name), whose value is no part "

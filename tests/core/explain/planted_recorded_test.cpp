@@ -283,5 +283,57 @@ TEST_F(PlantedRecorded, AdvisesTheLongestLoopWhereOneDrawsMoreOften) {
   EXPECT_THAT(std::string(last.remedy()), HasSubstr("the longest"));
 }
 
+TEST_F(PlantedRecorded, NamesTheLengthOfAnIotaAndNotTheNumberThatItGives) {
+  const auto causes = told([&](bool again) {
+    const std::int64_t bins = again ? 11 : 8;
+    line = __LINE__ + 1;
+    const Tensor number = iota(context, Shape{6, bins}, 1, DType::kF32);
+    const Tensor centre = number * (1.0 / static_cast<double>(bins));
+    const Tensor far = broadcast_to(slice_dim(x, 1, 0, 1), Shape{6, bins}) - centre;
+    return std::vector{sum(reduce_sum(exp(far), {1}))};
+  });
+  EXPECT_THAT(causes, testing::Contains(AllOf(StartsWith("attribute iota"), HasSubstr(here()),
+                                              HasSubstr("[6,8] -> [6,11]"))));
+  EXPECT_THAT(last.differences.front().subject, HasSubstr("iota"));
+}
+
+TEST_F(PlantedRecorded, NamesAConversionAndNotThoseBackToTheOldDtype) {
+  const auto causes = told([&](bool again) {
+    const Tensor w = parameter({4, 4}, "w");
+    Tensor h = tanh(x * 0.5);
+    line = __LINE__ + 1;
+    if (again) h = convert(h, DType::kBF16);
+    const auto head = [&](const Tensor& in) {
+      const ModuleScope scope(context, "head");
+      return convert(matmul(in, convert(w, in.dtype())), in.dtype());
+    };
+    // Far from the line above.
+    //
+    //
+    //
+    const Tensor logits = convert(head(convert(mean(h, {0}, true), h.dtype())), DType::kF32);
+    return train(sum(logits), {w});
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("op_added convert"), HasSubstr(here()))));
+}
+
+TEST_F(PlantedRecorded, NamesInputsThatTookEachOthersPlacesInCallsOfOneFunction) {
+  const Tensor better = input({DType::kF32, Shape{6, 4}}, "batch.better");
+  const Tensor worse = input({DType::kF32, Shape{6, 4}}, "batch.worse");
+  const auto causes = told([&](bool again) {
+    const Tensor w = parameter({4, 3}, "w");
+    const Tensor scale = rsqrt(mean(better * better, {1}, true) + 0.001);
+    const auto score = [&](const Tensor& in) {
+      line = __LINE__ + 1;
+      return matmul(in * broadcast_to(scale, in.shape()), w);
+    };
+    const Tensor first = score(again ? worse : better);
+    const Tensor second = score(again ? better : worse);
+    return train(sum(relu(1.0 - (first - second))), {w});
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(HasSubstr("batch.better"), HasSubstr("batch.worse"),
+                                        HasSubstr("each other's places"), HasSubstr(here()))));
+}
+
 }  // namespace
 }  // namespace lockstep

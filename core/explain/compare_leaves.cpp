@@ -373,6 +373,8 @@ class LeafComparison {
           told_constants_.emplace(old, constant).second) {
         tell_constant(constant, old);
         tell_own_place(graphs_, {constant, old}, id, out_.back());
+        // Gradients of two turns of a loop may be mistaken for each other: the loop tells it.
+        out_.back().gradient = out_.back().gradient || now_[id].gradient;
       }
     }
     return all;

@@ -335,5 +335,26 @@ TEST_F(PlantedRecorded, NamesInputsThatTookEachOthersPlacesInCallsOfOneFunction)
                                         HasSubstr("each other's places"), HasSubstr(here()))));
 }
 
+TEST_F(PlantedRecorded, NamesOneMoreTurnOfALoopAndNoNumbersOfTheOthers) {
+  const Tensor y = input({DType::kF32, Shape{6, 1}}, "batch.y");
+  const auto causes = told([&](bool again) {
+    const Tensor w = parameter({4, 5}, "w");
+    const Tensor predicted = matmul(x, w);
+    Tensor total = sum(predicted * predicted) * 0.001;
+    std::vector<double> quantiles{0.1, 0.5, 0.9};
+    if (again) quantiles = {0.1, 0.5, 0.75, 0.9};
+    std::int64_t column = 0;
+    for (const double q : quantiles) {
+      const Tensor e = y - slice_dim(predicted, 1, column, column + 1);
+      line = __LINE__ + 1;
+      total = total + sum(maximum(e * q, e * (q - 1)));
+      ++column;
+    }
+    return train(total, {w});
+  });
+  EXPECT_THAT(causes, testing::Contains(AllOf(StartsWith("op_added"), HasSubstr(here()))));
+  EXPECT_THAT(causes, testing::Not(testing::Contains(StartsWith("constant"))));
+}
+
 }  // namespace
 }  // namespace lockstep

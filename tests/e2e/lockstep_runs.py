@@ -93,6 +93,8 @@ class Job:
             self.words = [_programs["mpirun"], "--bind-to", "none", "--oversubscribe",
                           # In the test's own folder: mpirun cannot clean up if it is killed.
                           "--mca", "btl_vader_backing_directory", str(folder),
+                          # Two that start at once would both make the first folder of their sessions.
+                          "--mca", "orte_tmpdir_base", tempfile.mkdtemp(prefix="s", dir=folder),
                           *launcher, "-np", str(ranks), *self.words]
         # A compile cache of the test's own: what earlier runs left in the user's must not matter.
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "core/base/topology.h"
 #include "tests/collectives/oracle.h"
@@ -15,18 +17,11 @@ namespace {
 
 using Placement = std::vector<int>;
 
-/// The sum over positions, in tree order, of operands that ranks made by their numbers.
+/// The sums over positions of operands that ranks made by their numbers.
 template <class T>
-std::vector<T> sums_by_position(const Topology& topology, std::uint64_t seed, std::int64_t count) {
-  std::vector<T> out;
-  for (std::int64_t k = 0; k < count; ++k)
-    out.push_back(tree_reduce(
-        0, topology.size(),
-        [&](std::int64_t position) {
-          return operand<T>(seed, topology.by_position()[static_cast<std::size_t>(position)], k);
-        },
-        [](T a, T b) { return static_cast<T>(a + b); }));
-  return out;
+std::vector<T> sums_by_position(const Placement& placement, std::uint64_t seed,
+                                std::int64_t count) {
+  return tree_sums<T>(seed, Topology(0, placement, {}).by_position(), count);
 }
 
 /// One sum in shared memory; the result.
@@ -47,23 +42,25 @@ std::vector<float> sum_in_shared(Communicator& comm, std::uint64_t seed, std::in
 class OverNodes : public testing::TestWithParam<Placement> {};
 
 TEST_P(OverNodes, SumsAreThoseOfTheTreeOverAllPositions) {
-  on_nodes(GetParam(), true, [](Communicator& comm) {
-    for (const std::int64_t count : {1, 15, 4'099, 70'001, 600'011}) {
-      for (std::uint64_t seed : {1, 2}) {
-        const std::vector<float> sums = sum_in_shared(comm, seed, count);
-        EXPECT_EQ(bits_of(sums), bits_of(sums_by_position<float>(comm.topology(), seed, count)))
-            << count << " elements, " << comm.topology().to_string() << ", rank " << comm.rank();
-      }
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::vector<float>> want;
+  for (const std::int64_t count : {1, 15, 4'099, 70'001, 600'011})
+    for (const std::uint64_t seed : {1, 2})
+      want[{count, seed}] = sums_by_position<float>(GetParam(), seed, count);
+  on_nodes(GetParam(), true, [&](Communicator& comm) {
+    for (const auto& [drawn, sums] : want) {
+      const auto [count, seed] = drawn;
+      EXPECT_EQ(bits_of(sum_in_shared(comm, seed, count)), bits_of(sums))
+          << count << " elements, " << comm.topology().to_string() << ", rank " << comm.rank();
     }
     comm.finish();
   });
 }
 
 TEST_P(OverNodes, MessagesAloneSumTheSame) {
-  on_nodes(GetParam(), true, [](Communicator& comm) {
+  on_nodes(GetParam(), true, [&](Communicator& comm) {
     std::vector<double> data = operands<double>(5, comm.rank(), 10'007);
     comm.submit(all_reduce_of(data))->wait();
-    EXPECT_EQ(bits_of(data), bits_of(sums_by_position<double>(comm.topology(), 5, 10'007)));
+    EXPECT_EQ(bits_of(data), bits_of(sums_by_position<double>(GetParam(), 5, 10'007)));
     comm.finish();
   });
 }
@@ -102,9 +99,11 @@ TEST(OverNodesInAnyOrder, ANodeSendsOnePartialSum) {
   on_nodes({0, 0, 0, 1}, false, [&](Communicator& comm) {
     const std::vector<float> sums = sum_in_shared(comm, 1, kCount);
     // Two nodes: the three ranks' sum, in the tree over three, plus the fourth.
-    for (const std::int64_t k : {std::int64_t{0}, kCount / 2, kCount - 1})
+    for (const std::int64_t k : {std::int64_t{0}, kCount / 2, kCount - 1}) {
+      const auto of_rank = [k](int rank) { return operand<float>(1, rank, k); };
       EXPECT_EQ(sums[static_cast<std::size_t>(k)],
-                serial_sum<float>(1, 3, k) + operand<float>(1, 3, k));
+                ((of_rank(0) + of_rank(1)) + of_rank(2)) + of_rank(3));
+    }
     if (comm.topology().node() == 0) sent += comm.bytes_between_nodes();
     comm.finish();
   });

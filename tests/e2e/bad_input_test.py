@@ -64,18 +64,23 @@ class BadCommands(BadInput):
 
 class BadBatch(BadInput):
     def test_batch_does_not_divide(self):
-        for batch, message in (
-                (15, "'training.global_batch_size' 15 is not a multiple of micro_batch_size 2; "
-                     "nearest that work: global_batch_size 14 or 16, micro_batch_size 1 or 3"),
-                (6, "batch 6 = micro-batch size 2 x micro-batches 3 does not divide over 2 ranks; nearest that work: "
-                    "global_batch_size 4 or 8, micro_batch_size 3, 1 or 3 ranks"),
-                (12, "batch 12 = micro-batch size 2 x micro-batches 6 gives 3 micro-batches to each of 2 ranks, but with "
-                     "'training.deterministic: true' that must be a power of two; nearest that "
-                     "work: global_batch_size 8 or 16, micro_batch_size 3, 1 or 3 ranks, or "
-                     "deterministic: false")):
+        def check(case):
+            batch, message = case
             config = small_gpt(self.text, training__global_batch_size=batch)
             line = 1 + yaml_text(config).split("\n").index(f"  global_batch_size: {batch}")
-            self.fail_training(config, 2, f"{self.folder}/bad.yaml:{line}:3: {message}", ranks=(2,))
+            run = Run(self.folder, f"batch{batch}", config)
+            self.assert_fails(run.start(ranks=2).wait(), 2, f"{run.yaml}:{line}:3: {message}")
+
+        self.at_once(
+            check,
+            (15, "'training.global_batch_size' 15 is not a multiple of micro_batch_size 2; "
+                 "nearest that work: global_batch_size 14 or 16, micro_batch_size 1 or 3"),
+            (6, "batch 6 = micro-batch size 2 x micro-batches 3 does not divide over 2 ranks; nearest that work: "
+                "global_batch_size 4 or 8, micro_batch_size 3, 1 or 3 ranks"),
+            (12, "batch 12 = micro-batch size 2 x micro-batches 6 gives 3 micro-batches to each of 2 ranks, but with "
+                 "'training.deterministic: true' that must be a power of two; nearest that "
+                 "work: global_batch_size 8 or 16, micro_batch_size 3, 1 or 3 ranks, or "
+                 "deterministic: false"))
 
 
 class BadData(BadInput):

@@ -28,21 +28,25 @@ class DifferingRanks(EndToEndTest):
         self.assertFalse(run.path.exists(), "a refused run leaves nothing behind")
 
     def test_keys_of_the_config(self):
-        for key, value, other in (("optimizer.learning_rate", "0.003", "5e-4"),
-                                  ("optimizer.weight_decay", "0.1", "0"),
-                                  ("training.precision", "fp32", "bf16-mixed"),
-                                  ("run.seed", "1337", "1338"),
-                                  ("device.max_isa", "auto", "avx2"),
-                                  ("model.n_embd", "48", "64"),
-                                  ("training.max_steps", "4", "8")):
-            with self.subTest(key=key):
-                run = self.new_run()
-                outcome = run.start_unlike_ranks([], [f"{key}={other}"]).wait()
-                shown = "0.0005" if other == "5e-4" else other
-                self.assert_refused(
-                    run, 2, rf"^the ranks were given different things to do:\n"
-                    rf"  {re.escape(key)}: {value} on rank 0 \(\S+\); {shown} on rank 1 \(\S+\)$",
-                    outcome)
+        keys = (("optimizer.learning_rate", "0.003", "5e-4"),
+                ("optimizer.weight_decay", "0.1", "0"),
+                ("training.precision", "fp32", "bf16-mixed"),
+                ("run.seed", "1337", "1338"),
+                ("device.max_isa", "auto", "avx2"),
+                ("model.n_embd", "48", "64"),
+                ("training.max_steps", "4", "8"))
+        runs = {key: self.new_run() for key, _, _ in keys}
+
+        def check(case):
+            key, value, other = case
+            outcome = runs[key].start_unlike_ranks([], [f"{key}={other}"]).wait()
+            shown = "0.0005" if other == "5e-4" else other
+            self.assert_refused(
+                runs[key], 2, rf"^the ranks were given different things to do:\n"
+                rf"  {re.escape(key)}: {value} on rank 0 \(\S+\); {shown} on rank 1 \(\S+\)$",
+                outcome)
+
+        self.at_once(check, *keys)
 
     def test_several_keys_and_three_ranks(self):
         run = self.new_run()

@@ -78,11 +78,15 @@ class GoodCheckpoints(EndToEndTest):
         checkpoint is kept, and each save is in doubt."""
         begun = Run(self.folder, "begun", small_gpt(self.text))
         begun.train("training.max_steps=10")
-        for rate, interval, ranks in ((3, 1, None), (1000, 1, 2), (1000, 10, None)):
+        begun.train("training.max_steps=12", resume=begun.checkpoint(10))
+        undisturbed = {step: begun.hash(step) for step in (10, 12)}
+
+        def check(case):
+            rate, interval, ranks = case
             run = Run(self.folder, f"rate{rate}-{interval}", small_gpt(self.text, checkpoint__keep_last=1))
             run.train("training.max_steps=10")
             good = run.hash(10)
-            self.assertEqual(good, begun.hash(10))
+            self.assertEqual(good, undisturbed[10])
             outcome = run.start("training.max_steps=31", f"optimizer.learning_rate={rate}",
                                 "training.gradient_clip_norm=0", f"checkpoint.save_interval={interval}", ranks=ranks,
                                 resume="auto").wait()
@@ -105,8 +109,9 @@ class GoodCheckpoints(EndToEndTest):
             else:
                 more = run.train("training.max_steps=12", resume=run.checkpoint(10))
                 self.assertIn("the run goes back to step 10: set aside ", more.out)
-            begun.train("training.max_steps=12", resume=begun.checkpoint(10))
-            self.assertEqual(run.hash(12), begun.hash(12), "as if nothing had happened")
+            self.assertEqual(run.hash(12), undisturbed[12], "as if nothing had happened")
+
+        self.at_once(check, (3, 1, None), (1000, 1, 2), (1000, 10, None))
 
     def test_a_run_that_is_bad_from_its_first_step_keeps_where_it_began(self):
         run = Run(self.folder, "first", small_gpt(self.text, scheduler__warmup_steps=0, checkpoint__keep_last=1))
@@ -174,7 +179,7 @@ class GoodCheckpoints(EndToEndTest):
         self.assertIn("step: 20, eval/loss: ", outcome.out)
 
     def test_a_save_that_fails_in_the_background_ends_all_ranks(self):
-        for ranks in (None, 2):
+        def check(ranks):
             run = Run(self.folder, f"fails{ranks}", small_gpt(self.text, checkpoint__save_interval=50,
                                                               training__max_steps=ENDLESS))
             job = run.start(ranks=ranks)
@@ -190,10 +195,13 @@ class GoodCheckpoints(EndToEndTest):
             self.assertEqual(run.unfinished(), [])
             self.assertEqual(self.lockstep("ckpt", "verify", run.path).code, 0)
 
+        self.at_once(check, None, 2)
+
     def test_a_bit_flipped_before_a_save_is_never_sealed(self):
         config = small_gpt(self.text, checkpoint__save_interval=1, distributed__check_interval=10_000,
                            training__max_steps=ENDLESS)
-        for damaged in (0, 1):
+
+        def check(damaged):
             run = Run(self.folder, f"flipped{damaged}", config)
             job = Job(run.words(), self.folder, 2, launcher=["-x", "LOCKSTEP_DEBUG=2"])
             log = run.path / f"logs/rank-{damaged}.log"
@@ -210,6 +218,8 @@ class GoodCheckpoints(EndToEndTest):
             good.train(f"training.max_steps={steps[-1]}", ranks=2)
             for step in steps[-3:]:
                 self.assertEqual(run.hash(step), good.hash(step), f"rank {damaged}, step {step} of {steps}")
+
+        self.at_once(check, 0, 1)
 
     def test_a_parameter_that_is_not_finite_on_one_rank_before_an_evaluation(self):
         """The root of a negative mean of squares. No header of a next step tells the other rank."""

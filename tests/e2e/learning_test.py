@@ -83,37 +83,39 @@ class Learning(EndToEndTest):
         self.assertEqual(self.generate("--top-k=1", "--seed=3"), likeliest)
 
     def test_dry_run_foresees_memory(self):
-        for ranks, precision in ((1, "fp32"), (2, "fp32"), (2, "bf16-mixed")):
-            with self.subTest(ranks=ranks, precision=precision):
-                config = self.config | {"training.precision": precision}
-                run = Run(self.folder, f"foreseen_{ranks}_{precision}", config)
-                run_of = lambda *words: Job(run.words(words), self.folder, ranks).wait()
-                outcome = run_of("--dry-run")
-                self.assertEqual(outcome.code, 0, str(outcome))
-                self.assertFalse(run.path.exists(), "a dry run leaves nothing behind")
-                parameters = gpt_parameters(self.config, vocabulary(self.text))
-                self.assertIn(f"model: {parameters} parameters in 28 tensors\n", outcome.out)
-                self.assertIn(f"batch 16 = micro-batch size 2 x micro-batches 8 (ranks {ranks} x {8 // ranks})\n",
-                              outcome.out)
-                self.assertIn("fits device.memory_gb 4 (0 %)\n", outcome.out)
-                self.assertRegex(
-                    outcome.out, r"\nlargest parameters and optimizer slots:\n"
-                    r"( +[\d.]+KiB  \w+\[[\d,]+\] \S+\n){10}"
-                    r"largest values of the (gradient|update) program at its peak:\n"
-                    r"( +[\d.]+KiB  \w+\[[\d,]+\] \w+\.cpp:\d+( \(\S+\))?\n){10}")
-                total, foreseen = re.search(r"\n  total +([\d.]+[KMG]iB) \((\d+) bytes\)\n", outcome.out).groups()
-                foreseen = int(foreseen)
-                # With an evaluation on the way, for whose results there is room from then on.
-                steps = "training.max_steps=20", "eval.interval=10"
-                limit = f"device.memory_gb={foreseen / 2**30}"
-                self.assertEqual(run_of(*steps, limit).code, 0)
-                # To the byte, and so no question of who is faster, loader, device or host.
-                self.assertEqual(max(run.column("memory/peak_bytes")), foreseen)
-                limit = f"device.memory_gb={(foreseen - 1) / 2**30}"
-                self.assertEqual(run_of(*steps, limit).code, 6)
-                outcome = run_of(limit, "--dry-run")
-                self.assertEqual(outcome.code, 6)
-                self.assertRegex(outcome.out, rf"\ndoes NOT fit device\.memory_gb [\d.]+: {total} are needed\n")
+        def check(case):
+            ranks, precision = case
+            config = self.config | {"training.precision": precision}
+            run = Run(self.folder, f"foreseen_{ranks}_{precision}", config)
+            run_of = lambda *words: Job(run.words(words), self.folder, ranks).wait()
+            outcome = run_of("--dry-run")
+            self.assertEqual(outcome.code, 0, str(outcome))
+            self.assertFalse(run.path.exists(), "a dry run leaves nothing behind")
+            parameters = gpt_parameters(self.config, vocabulary(self.text))
+            self.assertIn(f"model: {parameters} parameters in 28 tensors\n", outcome.out)
+            self.assertIn(f"batch 16 = micro-batch size 2 x micro-batches 8 (ranks {ranks} x {8 // ranks})\n",
+                          outcome.out)
+            self.assertIn("fits device.memory_gb 4 (0 %)\n", outcome.out)
+            self.assertRegex(
+                outcome.out, r"\nlargest parameters and optimizer slots:\n"
+                r"( +[\d.]+KiB  \w+\[[\d,]+\] \S+\n){10}"
+                r"largest values of the (gradient|update) program at its peak:\n"
+                r"( +[\d.]+KiB  \w+\[[\d,]+\] \w+\.cpp:\d+( \(\S+\))?\n){10}")
+            total, foreseen = re.search(r"\n  total +([\d.]+[KMG]iB) \((\d+) bytes\)\n", outcome.out).groups()
+            foreseen = int(foreseen)
+            # With an evaluation on the way, for whose results there is room from then on.
+            steps = "training.max_steps=20", "eval.interval=10"
+            limit = f"device.memory_gb={foreseen / 2**30}"
+            self.assertEqual(run_of(*steps, limit).code, 0)
+            # To the byte, and so no question of who is faster, loader, device or host.
+            self.assertEqual(max(run.column("memory/peak_bytes")), foreseen)
+            limit = f"device.memory_gb={(foreseen - 1) / 2**30}"
+            self.assertEqual(run_of(*steps, limit).code, 6)
+            outcome = run_of(limit, "--dry-run")
+            self.assertEqual(outcome.code, 6)
+            self.assertRegex(outcome.out, rf"\ndoes NOT fit device\.memory_gb [\d.]+: {total} are needed\n")
+
+        self.at_once(check, (1, "fp32"), (2, "fp32"), (2, "bf16-mixed"))
 
     def test_dry_run_foresees_an_evaluation_that_takes_more_than_a_step(self):
         run = Run(self.folder, "foreseen_evaluation", self.config | {"eval.batch_size": 200})
@@ -141,7 +143,8 @@ class DeviceLimits(EndToEndTest):
                 # The classes' outputs, which only metrics of eval.metrics keep, take no memory.
                 run.train(f"device.memory_gb={foreseen / 2**30}", ranks=ranks)
                 self.assertEqual(max(run.column("memory/peak_bytes")), foreseen)
-                for less in (1, 64, 512, 960, 4096):
+
+                def fails(less):
                     small = Run(self.folder, f"{name}_{less}", config | changes)
                     outcome = small.start(f"device.memory_gb={(foreseen - less) / 2**30}", ranks=ranks).wait()
                     self.assert_fails(outcome, 6)
@@ -149,6 +152,8 @@ class DeviceLimits(EndToEndTest):
                     if not outcome.errors[0].removeprefix("rank 1: ").startswith("step 0: device out of memory: "):
                         self.assertIn("the run does not fit the device: its evaluations take", outcome.errors[0])
                         self.assertFalse(small.path.exists(), "nothing was begun")
+
+                self.at_once(fails, 1, 64, 512, 960, 4096)
 
 
 class LearningOfDigits(EndToEndTest):

@@ -93,6 +93,8 @@ class Job:
             self.words = [_programs["mpirun"], "--bind-to", "none", "--oversubscribe",
                           # In the test's own folder: mpirun cannot clean up if it is killed.
                           "--mca", "btl_vader_backing_directory", str(folder),
+                          # Two that start at once would both make the first folder of their sessions.
+                          "--mca", "orte_tmpdir_base", tempfile.mkdtemp(prefix="s", dir=folder),
                           *launcher, "-np", str(ranks), *self.words]
         # A compile cache of the test's own: what earlier runs left in the user's must not matter.
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),
@@ -167,11 +169,12 @@ class Job:
         return words in os.pread(self.out.fileno(), 1 << 20, 0).decode(errors="replace")
 
     def wait(self):
-        try:
-            code = self.process.wait(TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"{' '.join(map(str, self.words))} hangs: {self._read()}") from None
-        return Outcome(self.words, code, *self._read())
+        deadline = time.monotonic() + TIMEOUT_S
+        while self.process.poll() is None:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{' '.join(map(str, self.words))} hangs: {self._read()}")
+            time.sleep(0.002)  # Popen.wait would look every 50 ms
+        return Outcome(self.words, self.process.returncode, *self._read())
 
     def _read(self):
         texts = []

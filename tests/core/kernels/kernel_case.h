@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "core/ir/graph.h"
 #include "core/kernels/reference/reference.h"
 #include "tests/core/kernels/shared_kernels.h"
+#include "tests/fixtures/random_words.h"
 #include "tests/fixtures/run_kernel.h"
 #include "tests/fixtures/same_bits.h"
 #include "tests/fixtures/tested_target.h"
@@ -20,11 +20,12 @@ namespace lockstep::cpu_test {
 /// Elements uniform in [low, high), rounded to the dtype.
 inline HostTensor random_tensor(DType dtype, const Shape& shape, std::uint64_t seed,
                                 double low = -2, double high = 2) {
-  std::mt19937_64 engine(seed);
-  std::uniform_real_distribution<double> draw(low, high);
+  RandomWords random(seed);
   std::vector<double> values(static_cast<std::size_t>(shape.elements()));
-  for (double& v : values)
-    v = dtype == DType::kBool ? (draw(engine) > (low + high) / 2 ? 1 : 0) : draw(engine);
+  for (double& v : values) {
+    v = random.uniform(low, high);
+    if (dtype == DType::kBool) v = v > (low + high) / 2 ? 1 : 0;
+  }
   return from_doubles(dtype, shape, values);
 }
 

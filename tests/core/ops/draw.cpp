@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "tests/fixtures/special_values.h"
 
@@ -20,21 +21,14 @@ constexpr std::int64_t kMaxLargeElements = 100'000;
 
 Draw::Draw(CaseKind kind)
     : kind_(kind),
-      engine_(*rc::gen::noShrink(
+      random_(*rc::gen::noShrink(
           rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>()))) {}
-
-std::int64_t Draw::integer(std::int64_t low, std::int64_t high) {
-  return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
-}
-
-double Draw::uniform(double low, double high) {
-  return std::uniform_real_distribution<double>(low, high)(engine_);
-}
 
 std::vector<std::int64_t> Draw::permutation(std::int64_t n) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(n));
   std::iota(out.begin(), out.end(), 0);
-  std::shuffle(out.begin(), out.end(), engine_);
+  for (std::int64_t i = 1; i < n; ++i)
+    std::swap(out[static_cast<std::size_t>(i)], out[static_cast<std::size_t>(integer(0, i))]);
   return out;
 }
 
@@ -120,21 +114,20 @@ HostTensor Draw::tensor(DType dtype, const Shape& shape, Fill fill) {
     return out;
   }
   if (fill == Fill::kWide && for_gradient()) fill = Fill::kDistinct;
-  std::vector<double> elements;
-  elements.reserve(static_cast<std::size_t>(count));
+  std::vector<double> elements(static_cast<std::size_t>(count));
   if (fill == Fill::kDistinct) {
-    for (const std::int64_t place : permutation(count))
-      elements.push_back(0.25 * static_cast<double>(place - count / 2) + 0.1);
+    std::ranges::transform(permutation(count), elements.begin(), [&](std::int64_t place) {
+      return 0.25 * static_cast<double>(place - count / 2) + 0.1;
+    });
   } else {
-    for (std::int64_t i = 0; i < count; ++i) elements.push_back(real(fill));
+    for (double& element : elements) element = real(fill);
   }
   return from_doubles(dtype, shape, elements);
 }
 
 HostTensor Draw::integers(DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
-  std::vector<double> elements;
-  for (std::int64_t i = 0; i < shape.elements(); ++i)
-    elements.push_back(static_cast<double>(integer(low, high)));
+  std::vector<double> elements(static_cast<std::size_t>(shape.elements()));
+  for (double& element : elements) element = static_cast<double>(integer(low, high));
   return from_doubles(dtype, shape, elements);
 }
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include "core/base/buffer.h"
 #include "tests/core/ops/op_cases.h"
+#include "tests/fixtures/random_words.h"
 
 namespace lockstep {
 
@@ -33,9 +33,9 @@ class Draw {
   bool is_large() const { return kind_ == CaseKind::kLarge; }
 
   /// Uniform in [low, high].
-  std::int64_t integer(std::int64_t low, std::int64_t high);
+  std::int64_t integer(std::int64_t low, std::int64_t high) { return random_.integer(low, high); }
+  double uniform(double low, double high) { return random_.uniform(low, high); }
   bool flip() { return integer(0, 1) == 1; }
-  double uniform(double low, double high);
   template <class T>
   const T& pick(const std::vector<T>& from) {
     return from[static_cast<std::size_t>(integer(0, static_cast<std::int64_t>(from.size()) - 1))];
@@ -61,7 +61,7 @@ class Draw {
   std::int64_t any_integer(DType dtype);
 
   CaseKind kind_;
-  std::mt19937_64 engine_;
+  RandomWords random_;
 };
 
 /// The dtypes of an op's operands, f64 aside (see Draw::dtype).

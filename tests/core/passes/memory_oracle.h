@@ -10,6 +10,7 @@
 
 #include "core/ir/group.h"
 #include "core/passes/memory_plan.h"
+#include "tests/core/passes/recorded_memory.h"
 
 namespace lockstep::testing {
 
@@ -34,11 +35,6 @@ class MemoryOracle {
   }
 
  private:
-  struct Byte {
-    ValueId value = kNoValue;
-    std::int64_t number = 0;
-    bool operator==(const Byte&) const = default;
-  };
   using Area = std::pair<SlotKind, std::int32_t>;
 
   static void require(bool ok, const std::string& what) {
@@ -77,24 +73,31 @@ class MemoryOracle {
     }
     return out;
   }
-  /// Views hold elements of their base value.
-  Byte meaning(ValueId id, std::int64_t number) const {
+  /// The element of its base value that an element of a view is.
+  ValueRun base_of(ValueId id, std::int64_t element, std::int64_t size) const {
     for (; plan_.is_view[at(id)]; id = graph_[id].operands[0])
-      if (graph_[id].op == Op::kSlice) {
-        const auto size = static_cast<std::int64_t>(size_of(graph_[id].type.dtype));
-        number = sliced(graph_[id], number / size) * size + number % size;
+      if (graph_[id].op == Op::kSlice) element = sliced(graph_[id], element);
+    return {id, element * size, size};
+  }
+  std::vector<ValueRun> meaning(ValueId id) const {
+    if (!plan_.is_view[at(id)]) return {{id, 0, bytes(id)}};
+    const auto size = static_cast<std::int64_t>(size_of(graph_[id].type.dtype));
+    std::vector<ValueRun> out;
+    for (std::int64_t element = 0; element * size < bytes(id); ++element) {
+      const ValueRun next = base_of(id, element, size);
+      if (!out.empty() && out.back().is_continued_by(next)) {
+        out.back().bytes += size;
+      } else {
+        out.push_back(next);
       }
-    return {id, number};
+    }
+    return out;
   }
 
-  void write(ValueId value, const Slot& to) {
-    for (std::int64_t i = 0; i < to.bytes; ++i)
-      memory_[area(to)][to.offset + i] = meaning(value, i);
-  }
+  void write(ValueId value, const Slot& to) { memory_[area(to)].write(to.offset, meaning(value)); }
   void expect(ValueId value, const Slot& from) {
-    for (std::int64_t i = 0; i < from.bytes; ++i)
-      require(memory_[area(from)][from.offset + i] == meaning(value, i),
-              "value " + std::to_string(value) + " was overwritten or is not where it should be");
+    require(memory_[area(from)].holds(from.offset, meaning(value)),
+            "value " + std::to_string(value) + " was overwritten or is not where it should be");
   }
 
   void check_slot(const Slot& slot, std::int64_t size) const {
@@ -122,8 +125,7 @@ class MemoryOracle {
         require(!overlap(slot(result), slot(other)), "two results overlap");
       for (std::size_t i = 0; i < node.operands.size(); ++i) check_in_place(id, result, i);
     }
-    for (std::int64_t i = 0; i < scratch.bytes; ++i)
-      memory_[area(scratch)][scratch.offset + i] = Byte{};
+    memory_[area(scratch)].write(scratch.offset, {{kNoValue, 0, scratch.bytes}});
     for (ValueId result = id; result < end; ++result) write(result, slot(result));
   }
 
@@ -166,7 +168,7 @@ class MemoryOracle {
   const Graph& graph_;
   const MemoryPlan& plan_;
   const MemoryQuery& query_;
-  std::map<Area, std::map<std::int64_t, Byte>> memory_;
+  std::map<Area, RecordedMemory> memory_;
 };
 
 }  // namespace lockstep::testing

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 
 #include "tests/core/kernels/kernel_case.h"
 #include "tests/fixtures/tested_target.h"
@@ -24,12 +25,14 @@ HostTensor sample() {
 template <class Exact>
 double worst_ulp(const HostTensor& sampled, const HostTensor& result, Exact exact,
                  float low = -kInf, float high = kInf) {
+  const std::span<const float> xs = sampled.as<const float>();
+  const std::span<const float> results = result.as<const float>();
   double worst = 0;
-  for (std::size_t i = 0; i < sampled.as<const float>().size(); ++i) {
-    const float x = sampled.as<const float>()[i];
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const float x = xs[i];
     if (!std::isnan(x) && (x < low || x > high)) continue;
     if (std::abs(x) < 0x1p-126F) continue;  // counts as zero
-    const float got = result.as<const float>()[i];
+    const float got = results[i];
     const double want = exact(static_cast<double>(x));
     const auto rounded = static_cast<float>(want);
     if (std::isnan(want) || std::isinf(rounded)) {

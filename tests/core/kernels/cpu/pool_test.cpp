@@ -47,11 +47,11 @@ void expect_pools(const Pool& pool,
 /// of either sign.
 HostTensor coarse_tensor(DType dtype, const Shape& shape, std::uint64_t seed) {
   constexpr std::array kValues{-1.0, 1.0, 2.0, -0.0, 0.0, -2.0, -HUGE_VAL, double{NAN}};
-  std::mt19937_64 engine(seed);
+  RandomWords random(seed);
   std::vector<double> values(static_cast<std::size_t>(shape.elements()));
   for (double& v : values) {
-    const bool special = engine() % 8 == 0;
-    v = kValues[engine() % (special ? kValues.size() : kValues.size() - 2)];
+    const bool special = random.word() % 8 == 0;
+    v = kValues[random.word() % (special ? kValues.size() : kValues.size() - 2)];
   }
   return from_doubles(dtype, shape, values);
 }

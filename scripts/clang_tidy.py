@@ -5,6 +5,7 @@
   scripts/clang_tidy.py --since COMMIT     those that hold a file which changed since the commit
   --at-most N                              of them only the first N; the rest is named
   --build FOLDER                           the folder of compile_commands.json; default build/release
+  --junit FILE                             also writes the result as a test, for count_results.py
 
 A header counts as held by the compilation of the source of the same name. A finding in a header is shown once, however
 many compilations include it. The checks stand in .clang-tidy. The last line is the number of findings; the exit code is
@@ -20,6 +21,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 # A batch includes sources; that is its purpose.
@@ -86,12 +88,20 @@ def findings_of(program, build, unit):
     return ["\n".join(lines) for lines in found]
 
 
+def write_junit(path, passed, summary):
+    suite = ElementTree.Element("testsuite")
+    case = ElementTree.SubElement(suite, "testcase", name="clang_tidy", status="run" if passed else "fail")
+    ElementTree.SubElement(case, "system-out").text = summary
+    ElementTree.ElementTree(suite).write(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--since", metavar="COMMIT")
     parser.add_argument("--at-most", type=int, metavar="N")
-    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--build", metavar="FOLDER", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--junit", metavar="FILE", type=Path)
     arguments = parser.parse_args()
 
     program = shutil.which("clang-tidy-19")
@@ -114,7 +124,10 @@ def main():
                     print(finding, flush=True)
     for unit in left:
         print(f"not checked: {' '.join(units[unit])}")
-    print(f"{len(chosen)} of {len(units)} compilations, {len(seen)} findings")
+    summary = f"{len(chosen)} of {len(units)} compilations, {len(seen)} findings"
+    print(summary)
+    if arguments.junit:
+        write_junit(arguments.junit, not seen, summary)
     return 1 if seen else 0
 
 

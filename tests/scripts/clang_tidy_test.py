@@ -62,6 +62,14 @@ class ClangTidy(unittest.TestCase):
         self.assertEqual((code, out), (0, "not checked: core/base/named.cpp core/base/other.cpp\n"
                                           "1 of 2 compilations, 0 findings\n"))
 
+    def test_the_result_as_a_test(self):
+        result = self.root / "result.xml"
+        for source, counted in (("clean", "1 passed, 0 failed"), ("named", "0 passed, 1 failed")):
+            self.run_script("--junit", result, self.root / f"core/base/{source}.cpp")
+            count = subprocess.run([sys.executable, "-B", ROOT / "scripts" / "count_results.py", result],
+                                   capture_output=True, text=True, check=False)
+            self.assertEqual(count.stdout.splitlines()[-1], counted)
+
     def test_a_source_that_does_not_compile(self):
         (self.root / "core/base/clean.cpp").write_text('#include "missing.h"\n')
         code, out, _ = self.run_script(self.root / "core/base/clean.cpp")

@@ -70,10 +70,17 @@ def selected(units, files):
     return [unit for unit, sources in units.items() if any(os.path.splitext(source)[0] in stems for source in sources)]
 
 
+def headers_of_gcc():
+    """The option for headers that only g++ has, such as omp.h: looked for last, behind clang's own."""
+    folder = subprocess.run(["g++", "-print-file-name=include"], capture_output=True, text=True, check=True).stdout
+    return f"--extra-arg=-idirafter{folder.strip()}"
+
+
 def findings_of(program, build, unit):
     """The findings of one compilation: each its line and the lines that explain it."""
     batch = [FOR_BATCHES] if Path(unit).name.startswith("batch_") else []
-    run = subprocess.run([program, "-p", build, "--quiet", *batch, unit], capture_output=True, text=True)
+    command = [program, "-p", build, "--quiet", headers_of_gcc(), *batch, unit]
+    run = subprocess.run(command, capture_output=True, text=True)
     found, is_foreign = [], False
     for line in run.stdout.splitlines():
         line = line.replace(f"{ROOT}/", "")

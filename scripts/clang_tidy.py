@@ -27,8 +27,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # A batch includes sources; that is its purpose.
 FOR_BATCHES = "--checks=-bugprone-suspicious-include"
 FINDING = re.compile(r"^\S+:\d+:\d+: (?:warning|error): .* \[[\w.,-]+\]$")
-# Headers of the system are not ours to mend.
-FOREIGN = re.compile(r"^/\S+ warning: ")
+# Headers of the system are not ours to mend; clang takes parts of g++'s own for errors, and goes on;
+# but a header that it does not find counts: what depends on it was not understood.
+FOREIGN = re.compile(r"^/\S+ (?:warning|error): (?!.*file not found)")
 INCLUDED_SOURCE = re.compile(r'^#include "(.*\.cpp)"$', re.MULTILINE)
 
 
@@ -81,16 +82,16 @@ def findings_of(program, build, unit):
     batch = [FOR_BATCHES] if Path(unit).name.startswith("batch_") else []
     command = [program, "-p", build, "--quiet", headers_of_gcc(), *batch, unit]
     run = subprocess.run(command, capture_output=True, text=True)
-    found, is_foreign = [], False
+    found, is_foreign, understood = [], False, False
     for line in run.stdout.splitlines():
         line = line.replace(f"{ROOT}/", "")
         if FINDING.match(line):
-            is_foreign = FOREIGN.match(line) is not None
+            is_foreign, understood = FOREIGN.match(line) is not None, True
             if not is_foreign:
                 found.append([line])
         elif found and not is_foreign:
             found[-1].append(line)
-    if run.returncode != 0 and not found:
+    if run.returncode != 0 and not understood:
         found.append([f"{os.path.relpath(unit, ROOT)}: clang-tidy ended with {run.returncode}: {run.stderr.strip()}"])
     return ["\n".join(lines) for lines in found]
 

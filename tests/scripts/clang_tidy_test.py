@@ -76,6 +76,17 @@ class ClangTidy(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("'missing.h' file not found", out)
 
+    def test_an_error_in_a_header_of_the_system(self):
+        with tempfile.TemporaryDirectory() as outside:
+            header = pathlib.Path(outside) / "foreign.h"
+            (self.root / "core/base/clean.cpp").write_text(f'#include "{header}"\nint* const nothing = 0;\n')
+            for text, findings in (("int one = two;", 1), ('#include "missing.h"', 2)):
+                header.write_text(f"{text}\n")
+                code, out, _ = self.run_script(self.root / "core/base/clean.cpp")
+                self.assertEqual(code, 1)
+                self.assertEqual(out.splitlines()[-1], f"1 of 2 compilations, {findings} findings", out)
+                self.assertIn("core/base/clean.cpp:2:22: warning: use nullptr", out)
+
     def test_a_missing_build(self):
         code, _, err = self.run_script("--build", self.root / "build" / "none")
         self.assertEqual(code, 2)

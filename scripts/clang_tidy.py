@@ -80,8 +80,9 @@ def headers_of_gcc():
 def findings_of(program, build, unit):
     """The findings of one compilation: each its line and the lines that explain it."""
     batch = [FOR_BATCHES] if Path(unit).name.startswith("batch_") else []
-    command = [program, "-p", build, "--quiet", headers_of_gcc(), *batch, unit]
-    run = subprocess.run(command, capture_output=True, text=True)
+    command = [program, "-p", build.resolve(), "--quiet", headers_of_gcc(), *batch, unit]
+    # Elsewhere, without a .clang-tidy, it shows no finding in a file that the compilation includes.
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     found, is_foreign, understood = [], False, False
     for line in run.stdout.splitlines():
         line = line.replace(f"{ROOT}/", "")

@@ -38,7 +38,7 @@ class ClangTidy(unittest.TestCase):
 
     def run_script(self, *arguments):
         run = subprocess.run([sys.executable, "-B", self.root / "scripts" / "clang_tidy.py", *arguments],
-                             capture_output=True, text=True, check=False)
+                             cwd="/", capture_output=True, text=True, check=False)
         return run.returncode, run.stdout, run.stderr
 
     def test_all_findings_of_a_batch_are_shown_once(self):

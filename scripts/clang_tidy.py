@@ -7,8 +7,9 @@
   --build FOLDER                           the folder of compile_commands.json; default build/release
   --junit FILE                             also writes the result as a test, for count_results.py
 
-A header counts as held by the compilation of the source of the same name. A finding in a header is shown once, however
-many compilations include it. The checks stand in .clang-tidy. The last line is the number of findings; the exit code is
+A header counts as held by the compilation of the source of the same name. Where files are named, or a commit, only
+findings in these files, and in their header or source of the same name, are shown. A finding in a header is shown once,
+however many compilations include it. The checks stand in .clang-tidy. The last line is the number of findings; the exit code is
 1 if there are any, 2 if clang-tidy-19 or the build's compile_commands.json is missing.
 """
 
@@ -66,9 +67,18 @@ def changed_since(commit):
     return names.stdout.split()
 
 
-def selected(units, files):
-    stems = {os.path.splitext(os.path.relpath(os.path.abspath(file), ROOT))[0] for file in files}
+def stems_of(files):
+    return {os.path.splitext(os.path.relpath(os.path.abspath(file), ROOT))[0] for file in files}
+
+
+def selected(units, stems):
     return [unit for unit, sources in units.items() if any(os.path.splitext(source)[0] in stems for source in sources)]
+
+
+def is_asked_for(finding, stems):
+    """Errors are always: they can hide findings."""
+    line = finding.splitlines()[0]
+    return stems is None or ": warning: " not in line or os.path.splitext(line.split(":")[0])[0] in stems
 
 
 def headers_of_gcc():
@@ -117,10 +127,11 @@ def main():
     if program is None:
         fail("clang-tidy-19 is missing: scripts/install_deps.sh --tests installs it")
     units = compilations(arguments.build)
-    chosen = list(units)
+    chosen, stems = list(units), None
     if arguments.files or arguments.since:
         changed = changed_since(arguments.since) if arguments.since else []
-        chosen = selected(units, [*arguments.files, *(ROOT / path for path in changed)])
+        stems = stems_of([*arguments.files, *(ROOT / path for path in changed)])
+        chosen = selected(units, stems)
 
     left = chosen[arguments.at_most:] if arguments.at_most is not None else []
     chosen = chosen[: len(chosen) - len(left)]
@@ -128,7 +139,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda unit: findings_of(program, arguments.build, unit), chosen):
             for finding in found:
-                if finding not in seen:
+                if finding not in seen and is_asked_for(finding, stems):
                     seen.add(finding)
                     print(finding, flush=True)
     for unit in left:

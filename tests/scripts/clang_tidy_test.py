@@ -57,6 +57,11 @@ class ClangTidy(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("1 of 2 compilations", out)
 
+    def test_findings_in_other_files_are_left_out(self):
+        code, out, _ = self.run_script(self.root / "core/base/other.cpp")
+        self.assertEqual((code, out.splitlines()[-1]), (1, "1 of 2 compilations, 1 findings"))
+        self.assertIn("[modernize-use-nullptr]", out)
+
     def test_no_more_than_were_asked_for(self):
         code, out, _ = self.run_script("--at-most", "1")
         self.assertEqual((code, out), (0, "not checked: core/base/named.cpp core/base/other.cpp\n"

@@ -5,9 +5,11 @@
   scripts/clang_tidy.py --since COMMIT     those that hold a file which changed since the commit
   --at-most N                              of them only the first N; the rest is named
   --build FOLDER                           the folder of compile_commands.json; default build/release
+  --junit FILE                             also writes the result as a test, for count_results.py
 
-A header counts as held by the compilation of the source of the same name. A finding in a header is shown once, however
-many compilations include it. The checks stand in .clang-tidy. The last line is the number of findings; the exit code is
+A header counts as held by the compilation of the source of the same name. Where files are named, or a commit, only
+findings in these files, and in their header or source of the same name, are shown. A finding in a header is shown once,
+however many compilations include it. The checks stand in .clang-tidy. The last line is the number of findings; the exit code is
 1 if there are any, 2 if clang-tidy-19 or the build's compile_commands.json is missing.
 """
 
@@ -20,13 +22,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 # A batch includes sources; that is its purpose.
 FOR_BATCHES = "--checks=-bugprone-suspicious-include"
 FINDING = re.compile(r"^\S+:\d+:\d+: (?:warning|error): .* \[[\w.,-]+\]$")
-# Headers of the system are not ours to mend.
-FOREIGN = re.compile(r"^/\S+ warning: ")
+# Headers of the system are not ours to mend; clang takes parts of g++'s own for errors, and goes on;
+# but a header that it does not find counts: what depends on it was not understood.
+FOREIGN = re.compile(r"^/\S+ (?:warning|error): (?!.*file not found)")
 INCLUDED_SOURCE = re.compile(r'^#include "(.*\.cpp)"$', re.MULTILINE)
 
 
@@ -63,27 +67,51 @@ def changed_since(commit):
     return names.stdout.split()
 
 
-def selected(units, files):
-    stems = {os.path.splitext(os.path.relpath(os.path.abspath(file), ROOT))[0] for file in files}
+def stems_of(files):
+    return {os.path.splitext(os.path.relpath(os.path.abspath(file), ROOT))[0] for file in files}
+
+
+def selected(units, stems):
     return [unit for unit, sources in units.items() if any(os.path.splitext(source)[0] in stems for source in sources)]
+
+
+def is_asked_for(finding, stems):
+    """Errors are always: they can hide findings."""
+    line = finding.splitlines()[0]
+    return stems is None or ": warning: " not in line or os.path.splitext(line.split(":")[0])[0] in stems
+
+
+def headers_of_gcc():
+    """The option for headers that only g++ has, such as omp.h: looked for last, behind clang's own."""
+    folder = subprocess.run(["g++", "-print-file-name=include"], capture_output=True, text=True, check=True).stdout
+    return f"--extra-arg=-idirafter{folder.strip()}"
 
 
 def findings_of(program, build, unit):
     """The findings of one compilation: each its line and the lines that explain it."""
     batch = [FOR_BATCHES] if Path(unit).name.startswith("batch_") else []
-    run = subprocess.run([program, "-p", build, "--quiet", *batch, unit], capture_output=True, text=True)
-    found, is_foreign = [], False
+    command = [program, "-p", build.resolve(), "--quiet", headers_of_gcc(), *batch, unit]
+    # Elsewhere, without a .clang-tidy, it shows no finding in a file that the compilation includes.
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    found, is_foreign, understood = [], False, False
     for line in run.stdout.splitlines():
         line = line.replace(f"{ROOT}/", "")
         if FINDING.match(line):
-            is_foreign = FOREIGN.match(line) is not None
+            is_foreign, understood = FOREIGN.match(line) is not None, True
             if not is_foreign:
                 found.append([line])
         elif found and not is_foreign:
             found[-1].append(line)
-    if run.returncode != 0 and not found:
+    if run.returncode != 0 and not understood:
         found.append([f"{os.path.relpath(unit, ROOT)}: clang-tidy ended with {run.returncode}: {run.stderr.strip()}"])
     return ["\n".join(lines) for lines in found]
+
+
+def write_junit(path, passed, summary):
+    suite = ElementTree.Element("testsuite")
+    case = ElementTree.SubElement(suite, "testcase", name="clang_tidy", status="run" if passed else "fail")
+    ElementTree.SubElement(case, "system-out").text = summary
+    ElementTree.ElementTree(suite).write(path)
 
 
 def main():
@@ -91,17 +119,19 @@ def main():
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--since", metavar="COMMIT")
     parser.add_argument("--at-most", type=int, metavar="N")
-    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--build", metavar="FOLDER", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--junit", metavar="FILE", type=Path)
     arguments = parser.parse_args()
 
     program = shutil.which("clang-tidy-19")
     if program is None:
         fail("clang-tidy-19 is missing: scripts/install_deps.sh --tests installs it")
     units = compilations(arguments.build)
-    chosen = list(units)
+    chosen, stems = list(units), None
     if arguments.files or arguments.since:
         changed = changed_since(arguments.since) if arguments.since else []
-        chosen = selected(units, [*arguments.files, *(ROOT / path for path in changed)])
+        stems = stems_of([*arguments.files, *(ROOT / path for path in changed)])
+        chosen = selected(units, stems)
 
     left = chosen[arguments.at_most:] if arguments.at_most is not None else []
     chosen = chosen[: len(chosen) - len(left)]
@@ -109,12 +139,15 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda unit: findings_of(program, arguments.build, unit), chosen):
             for finding in found:
-                if finding not in seen:
+                if finding not in seen and is_asked_for(finding, stems):
                     seen.add(finding)
                     print(finding, flush=True)
     for unit in left:
         print(f"not checked: {' '.join(units[unit])}")
-    print(f"{len(chosen)} of {len(units)} compilations, {len(seen)} findings")
+    summary = f"{len(chosen)} of {len(units)} compilations, {len(seen)} findings"
+    print(summary)
+    if arguments.junit:
+        write_junit(arguments.junit, not seen, summary)
     return 1 if seen else 0
 
 

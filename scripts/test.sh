@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds, and runs the tests of the release build.
 #
-#   scripts/test.sh            all of them
-#   scripts/test.sh --quick    only the unit tests
-#   scripts/test.sh --all      also the campaigns, and the unit tests under the address and
-#                              undefined-behaviour sanitizers; what continuous integration runs
+#   scripts/test.sh                  all of them
+#   scripts/test.sh --quick          only the unit tests
+#   scripts/test.sh --all [FILE...]  also the campaigns, the unit tests under the address and
+#                                    undefined-behaviour sanitizers, and clang-tidy over what holds
+#                                    the FILEs, those that changed; what continuous integration runs
 #
 # The last line is "N passed, N failed"; the exit code is 0 if that is "some passed, 0 failed".
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 extent=suite
+changed=()
 case "${1:-}" in
   "") ;;
-  --quick | --all) extent=${1#--} ;;
-  -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  --quick) extent=quick ;;
+  --all) extent=all changed=("${@:2}") ;;
+  -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
   *) echo "test.sh: unknown argument '$1'" >&2; exit 2 ;;
 esac
 
@@ -39,6 +42,20 @@ suite() {
   fi
 }
 
+# clang-tidy over compilations of the release build that hold a changed file, so many that they take at
+# most about 4 minutes on 2 cores. It counts as one test.
+tidy() {
+  local result=$PWD/build/release/clang_tidy_results.xml
+  heading "clang-tidy"
+  if ((${#changed[@]} == 0)); then
+    echo "left out: no changed file is named"
+    return
+  fi
+  rm -f "$result"
+  results+=("$result")
+  python3 -B scripts/clang_tidy.py --at-most 6 --junit "$result" "${changed[@]}" || true
+}
+
 heading "packages"
 scripts/install_deps.sh --tests
 case $extent in
@@ -46,6 +63,7 @@ case $extent in
   suite) suite release all --label-exclude '^campaign$' ;;
   all)
     suite release all
+    tidy
     suite asan-ubsan unit_tests --label-regex '^unit$'
     ;;
 esac

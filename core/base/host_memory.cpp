@@ -51,7 +51,7 @@ namespace {
       (void)!::write(STDERR_FILENO, part, std::strlen(part));
     ::_exit(static_cast<int>(ErrorKind::kOutOfMemory));
   } catch (...) {
-    // The core dump of abort() below shows the place.
+    std::abort();  // its core dump shows the place
   }
   std::abort();
 }

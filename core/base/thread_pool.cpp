@@ -12,7 +12,7 @@ constexpr unsigned kFlush = 0x8040U;             // of MXCSR: flush to zero, den
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads, std::function<void()> on_start, Activity activity)
+ThreadPool::ThreadPool(int threads, const std::function<void()>& on_start, Activity activity)
     : activity_(activity) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, on_start] { worker(on_start); });
 }

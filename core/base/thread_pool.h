@@ -19,7 +19,8 @@ class ThreadPool {
   /// `threads` >= 1 counts the caller; threads - 1 workers are started, each with denormals
   /// flushed. `on_start` runs first on every worker. Tasks are counted as the activity's progress,
   /// a few at a time.
-  explicit ThreadPool(int threads, std::function<void()> on_start = {}, Activity activity = {});
+  explicit ThreadPool(int threads, const std::function<void()>& on_start = {},
+                      Activity activity = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

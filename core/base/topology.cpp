@@ -54,6 +54,7 @@ std::string Topology::to_string() const {
   if (size() == 1) return "1 rank";
   if (nodes() == 1) return fmt::format("{} ranks on 1 node", size());
   std::vector<std::size_t> counts;
+  counts.reserve(ranks_of_.size());
   for (const std::vector<int>& ranks : ranks_of_) counts.push_back(ranks.size());
   const bool equal = std::all_of(counts.begin(), counts.end(),
                                  [&](std::size_t count) { return count == counts[0]; });

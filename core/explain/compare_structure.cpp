@@ -264,6 +264,7 @@ class StructureComparison {
     const std::vector<ValueId> went = own(old_, removed_), came = own(now_, added_);
     const auto ops = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
       std::vector<int> out;
+      out.reserve(ids.size());
       for (const ValueId id : ids) out.push_back(graph[id].op.number());
       return out;
     };
@@ -275,6 +276,7 @@ class StructureComparison {
     for (Difference& difference : out_) difference.derived = true;
     const auto list = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
       std::vector<std::string> out;
+      out.reserve(ids.size());
       for (const ValueId id : ids) out.push_back(describe(graph, id));
       return fmt::format("{}", fmt::join(out, ", "));
     };

@@ -213,8 +213,8 @@ std::size_t GraphDescriptor::bytes() const {
   for (const Literal& literal : literals_)
     out +=
         sizeof literal + literal.values.capacity() * sizeof(double) + literal.table.bytes().size();
-  for (const std::string& held : context_.held) out += sizeof held + held.size();
-  for (const std::string& padded : context_.padded) out += sizeof padded + padded.size();
+  for (const std::string& held : context_.held) out += sizeof(std::string) + held.size();
+  for (const std::string& padded : context_.padded) out += sizeof(std::string) + padded.size();
   return out;
 }
 

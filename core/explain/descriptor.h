@@ -66,8 +66,8 @@ class GraphDescriptor {
     std::vector<double> values;  ///< of a small one
     HostTensor table = {};       ///< of a larger one, unless it is large
   };
-  static constexpr std::int64_t kSmallLiteral = 8;         ///< elements
-  static constexpr std::size_t kLargeLiteral = 64 * 1024;  ///< bytes
+  static constexpr std::int64_t kSmallLiteral = 8;                      ///< elements
+  static constexpr std::size_t kLargeLiteral = std::size_t{64} * 1024;  ///< bytes
 
   /// `dropped`: what was recorded beside the graph's nodes.
   GraphDescriptor(const Graph& graph, CutContext context, std::span<const DroppedOp> dropped = {});

@@ -203,6 +203,7 @@ bool OperandChanges::are_terms(const Taken& taken) const {
 /// These took each other's places.
 void OperandChanges::tell_roles(Difference& difference, const std::set<ValueId>& values) const {
   std::vector<std::string> names;
+  names.reserve(values.size());
   for (const ValueId value : values) names.push_back(describe(old_, value));
   const std::string last = std::move(names.back());
   names.pop_back();

@@ -311,7 +311,7 @@ class Parser {
         std::vector<std::int64_t> values = integers();
         if (attr == Attr::kShape) check_shape(values, start);
         for (const std::int64_t v : values) check_bound(attr, v, start);
-        attrs.set(attr, std::move(values));
+        attrs.set(attr, values);
         return;
       }
       case AttrType::kInt: {

@@ -1,5 +1,6 @@
 #include "data/tokenizers/pipeline_tokenizer.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 

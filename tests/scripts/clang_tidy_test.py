@@ -38,7 +38,7 @@ class ClangTidy(unittest.TestCase):
 
     def run_script(self, *arguments):
         run = subprocess.run([sys.executable, "-B", self.root / "scripts" / "clang_tidy.py", *arguments],
-                             capture_output=True, text=True, check=False)
+                             cwd="/", capture_output=True, text=True, check=False)
         return run.returncode, run.stdout, run.stderr
 
     def test_all_findings_of_a_batch_are_shown_once(self):
@@ -57,16 +57,40 @@ class ClangTidy(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("1 of 2 compilations", out)
 
+    def test_findings_in_other_files_are_left_out(self):
+        code, out, _ = self.run_script(self.root / "core/base/other.cpp")
+        self.assertEqual((code, out.splitlines()[-1]), (1, "1 of 2 compilations, 1 findings"))
+        self.assertIn("[modernize-use-nullptr]", out)
+
     def test_no_more_than_were_asked_for(self):
         code, out, _ = self.run_script("--at-most", "1")
         self.assertEqual((code, out), (0, "not checked: core/base/named.cpp core/base/other.cpp\n"
                                           "1 of 2 compilations, 0 findings\n"))
+
+    def test_the_result_as_a_test(self):
+        result = self.root / "result.xml"
+        for source, counted in (("clean", "1 passed, 0 failed"), ("named", "0 passed, 1 failed")):
+            self.run_script("--junit", result, self.root / f"core/base/{source}.cpp")
+            count = subprocess.run([sys.executable, "-B", ROOT / "scripts" / "count_results.py", result],
+                                   capture_output=True, text=True, check=False)
+            self.assertEqual(count.stdout.splitlines()[-1], counted)
 
     def test_a_source_that_does_not_compile(self):
         (self.root / "core/base/clean.cpp").write_text('#include "missing.h"\n')
         code, out, _ = self.run_script(self.root / "core/base/clean.cpp")
         self.assertEqual(code, 1)
         self.assertIn("'missing.h' file not found", out)
+
+    def test_an_error_in_a_header_of_the_system(self):
+        with tempfile.TemporaryDirectory() as outside:
+            header = pathlib.Path(outside) / "foreign.h"
+            (self.root / "core/base/clean.cpp").write_text(f'#include "{header}"\nint* const nothing = 0;\n')
+            for text, findings in (("int one = two;", 1), ('#include "missing.h"', 2)):
+                header.write_text(f"{text}\n")
+                code, out, _ = self.run_script(self.root / "core/base/clean.cpp")
+                self.assertEqual(code, 1)
+                self.assertEqual(out.splitlines()[-1], f"1 of 2 compilations, {findings} findings", out)
+                self.assertIn("core/base/clean.cpp:2:22: warning: use nullptr", out)
 
     def test_a_missing_build(self):
         code, _, err = self.run_script("--build", self.root / "build" / "none")

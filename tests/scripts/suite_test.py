@@ -24,6 +24,16 @@ echo "1/1 Test  #1: $preset ....   Passed    0.10 sec"
 [[ $status == run ]]
 """
 
+# Finds what FAILING names it for.
+CLANG_TIDY = """
+import os, sys
+with open(os.environ["LOG"], "a") as log:
+    print("tidy", *sys.argv[1:], file=log)
+status = "fail" if os.environ.get("FAILING") == "tidy" else "run"
+with open(sys.argv[sys.argv.index("--junit") + 1], "w") as result:
+    result.write(f'<testsuite><testcase name="clang_tidy" status="{status}"/></testsuite>')
+"""
+
 
 class Suite(unittest.TestCase):
     def setUp(self):
@@ -37,6 +47,7 @@ class Suite(unittest.TestCase):
             shutil.copy(ROOT / name, self.clone / name)
         self.tool(self.clone / "scripts/install_deps.sh", 'echo "install $*" >>"$LOG"')
         self.tool(self.clone / "scripts/build.sh", BUILD)
+        (self.clone / "scripts/clang_tidy.py").write_text(CLANG_TIDY)
         self.tool(self.top / "bin/ctest", CTEST)
 
     def tool(self, path, script):
@@ -73,6 +84,14 @@ class Suite(unittest.TestCase):
         self.assertEqual(build, "build asan-ubsan unit_tests")
         self.assertIn("--label-regex ^unit$", sanitized)
 
+    def test_all_runs_clang_tidy_over_what_changed(self):
+        result = self.start("scripts/test.sh", "--all", "a.cpp", "b.h")
+        self.assertEqual(result.stdout.splitlines()[-1], "3 passed, 0 failed")
+        self.assertEqual(self.calls()[3], "tidy --at-most 6 --junit a.cpp b.h")
+        result = self.start("scripts/test.sh", "--all", "a.cpp", FAILING="tidy")
+        self.assertEqual((result.returncode, result.stdout.splitlines()[-1]), (1, "2 passed, 1 failed"))
+        self.assertIn("left out: no changed file is named", self.start("scripts/test.sh", "--all").stdout)
+
     def test_quick_runs_unit_tests(self):
         self.assertEqual(self.start("scripts/test.sh", "--quick").returncode, 0)
         self.assertIn("--label-regex ^unit$", self.calls()[-1])
@@ -105,6 +124,28 @@ class Suite(unittest.TestCase):
         folder = pathlib.Path(f"{self.log}.folder").read_text().strip()
         self.assertFalse(pathlib.Path(folder).exists(), "the copy is removed")
         self.assertEqual(self.start(".ci/run", FAILING="release").returncode, 1)
+
+    def test_continuous_integration_names_what_changed_since_main_or_in_its_last_commit(self):
+        git = ["git", "-C", self.clone, "-c", "user.name=a", "-c", "user.email=a@b"]
+
+        def commit(name):
+            (self.clone / name).write_text(name)
+            subprocess.run([*git, "add", "."], check=True)
+            subprocess.run([*git, "commit", "--quiet", "--message", name], check=True)
+
+        def checked():
+            self.start(".ci/run")
+            return [line.split()[5:] for line in self.log.read_text().splitlines() if line.startswith("tidy")][-1]
+
+        subprocess.run([*git, "init", "--quiet", "--initial-branch=main"], check=True)
+        commit("first.cpp")
+        self.assertIn("left out: no changed file is named", self.start(".ci/run").stdout)
+        commit("second.cpp")
+        self.assertEqual(checked(), ["second.cpp"])
+        subprocess.run([*git, "checkout", "--quiet", "-b", "change"], check=True)
+        commit("third.cpp")
+        commit("fourth.cpp")
+        self.assertEqual(checked(), ["fourth.cpp", "third.cpp"])
 
 
 if __name__ == "__main__":

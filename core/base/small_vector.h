@@ -29,6 +29,7 @@ class SmallVector {
   explicit SmallVector(std::size_t count, T value = T()) { resize(count, value); }
   SmallVector(std::initializer_list<T> list) : SmallVector(list.begin(), list.end()) {}
   template <std::input_iterator It>
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): iterators are passed by value
   SmallVector(It first, It last) {
     insert(end(), first, last);
   }
@@ -81,6 +82,7 @@ class SmallVector {
   T* insert(const T* at, T value) { return insert(at, &value, &value + 1); }
   /// [first, last) must not point into this vector.
   template <std::input_iterator It>
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): iterators are passed by value
   T* insert(const T* at, It first, It last) {
     const auto index = static_cast<std::size_t>(at - data_);
     const auto count = static_cast<std::size_t>(std::distance(first, last));

@@ -166,6 +166,7 @@ class Relayout {
     if (is_pointwise(from_, node) && !(node.op == Op::kConvolutionGradInput && is_strided(node)))
       return emit_product(node);
     std::vector<ValueId> operands;
+    operands.reserve(node.operands.size());
     for (std::size_t i = 0; i < node.operands.size(); ++i)
       operands.push_back(value(node.operands[i], is_image(node, i)));
     Attrs attrs = node.attrs;

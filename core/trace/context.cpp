@@ -144,6 +144,7 @@ CutTrace TraceContext::cut() {
   if (const std::vector<std::size_t> places = move_late_leaves(graph_, reachable);
       !places.empty()) {
     std::vector<TensorValuePtr> values;
+    values.reserve(places.size());
     for (const std::size_t place : places) values.push_back(std::move(input_values_[place]));
     input_values_ = std::move(values);
   }

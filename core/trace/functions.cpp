@@ -214,7 +214,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool tr
   const LocationScope line("linear", {&x, &weight, bias}, where);
   const int last = x.shape().rank() - 1;
   const Tensor w = convert(weight, x.dtype());
-  const Tensor y = dot_general(x, w, {{}, {}, {last}, {transposed ? 1 : 0}});
+  Tensor y = dot_general(x, w, {{}, {}, {last}, {transposed ? 1 : 0}});
   if (bias == nullptr) return y;
   return computed_wide(y,
                        [bias](const Tensor& wide) { return wide + convert(*bias, wide.dtype()); });
@@ -223,7 +223,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool tr
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor* bias, const ConvSpec& spec,
               Where where) {
   const LocationScope line("conv2d", {&x, &weight, bias}, where);
-  const Tensor y = convolution(x, convert(weight, x.dtype()), spec);
+  Tensor y = convolution(x, convert(weight, x.dtype()), spec);
   if (bias == nullptr) return y;
   return computed_wide(y, [bias](const Tensor& wide) {
     return wide + broadcast_in_dim(convert(*bias, wide.dtype()), wide.shape(), {1});

@@ -70,6 +70,7 @@ class LateLeaves {
 
   std::vector<std::size_t> order_inputs() {
     std::vector<std::pair<ValueId, std::size_t>> inputs;
+    inputs.reserve(graph_.inputs.size());
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       inputs.emplace_back(new_id(graph_.inputs[i]), i);
     std::ranges::sort(inputs);

@@ -298,7 +298,7 @@ Tensor iota(TraceContext& context, const Shape& shape, int axis, DType dtype, Wh
 Tensor reduce(Op op, const Tensor& x, IntView dims, bool keep_dims, Where where) {
   const LocationScope line(name_of(op), {&x}, where);
   const Ints normal = normal_dims(x, dims);
-  const Tensor out = record1(op, x, {{Attr::kDims, normal}});
+  Tensor out = record1(op, x, {{Attr::kDims, normal}});
   if (!keep_dims) return out;
   Shape kept = x.shape();
   for (const std::int64_t d : normal) kept.set_dim(static_cast<int>(d), 1);

@@ -26,7 +26,7 @@ class OriginScope {
 class CallerScope {
  public:
   explicit CallerScope(TraceContext& context) {
-    if (context.caller()) line_.emplace(context, *context.caller());
+    if (const auto& caller = context.caller()) line_.emplace(context, *caller);
   }
 
  private:

@@ -28,8 +28,9 @@ class LeafComparison {
  public:
   explicit LeafComparison(const Comparison& graphs)
       : graphs_(graphs), old_(graphs.old), now_(graphs.now), mode_(graphs), recorded_(graphs) {
-    same_ops_ = note_unmatched(now_, graphs.alignment.to_old) &&
-                note_unmatched(old_, graphs.alignment.to_new);
+    const bool none_came = note_unmatched(now_, graphs.alignment.to_old);
+    const bool none_went = note_unmatched(old_, graphs.alignment.to_new);
+    same_ops_ = none_came && none_went;
   }
 
   std::vector<Difference> run() {

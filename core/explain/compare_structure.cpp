@@ -119,7 +119,9 @@ class StructureComparison {
       const ValueId user = first_user(graph, id);
       Difference difference{.cause = Cause::kInputs, .subject = describe(graph, id), .to = what};
       if (!graph.input(id).name.empty()) difference.subject += " " + graph.type(id);
-      difference.derived = only_liveness_ || comes_with_ops(graph, user) || is_part(graph, user);
+      difference.derived = only_liveness_ || comes_with_ops(graph, user) || is_part(graph, user) ||
+                           comes_with_attribute(graph, user) ||
+                           mode_.changes_keeper_of(graph.input(id).name);
       if (graph[id].kind == InputKind::kScalar) difference.remedy = remedy_of(Cause::kConstant);
       if (const ValueId constant = constant_in_place_of(graph, id); constant != kNoValue) {
         tell_constant_for_input(graph, id, constant, difference);
@@ -182,6 +184,13 @@ class StructureComparison {
   /// Whether an input is there, or not, because of ops of a line that only this program has.
   bool comes_with_ops(const GraphDescriptor& graph, ValueId user) const {
     return user != kNoValue && graphs_.to_other(graph)[index_of(user)] == kNoValue;
+  }
+
+  /// Whether an op takes it, or more of them, for an attribute: attention the key of its dropout.
+  bool comes_with_attribute(const GraphDescriptor& graph, ValueId user) const {
+    const ValueId theirs = user == kNoValue ? kNoValue : graphs_.to_other(graph)[index_of(user)];
+    return theirs != kNoValue && graphs_.other(graph)[theirs].operands != graph[user].operands &&
+           !std::ranges::equal(graph.attr_words(user), graphs_.other(graph).attr_words(theirs));
   }
 
   // Ops that came or went.

@@ -77,8 +77,11 @@ bool GroupRules::converts(const GraphDescriptor& graph, const OpGroup& group) co
   const auto is_conversion = [&](ValueId id) {
     return graph[id].gradient || graph[id].op == Op::kConvert || is_leaf(graph, id);
   };
-  // There and back: it rounds, which no dtype asks for.
-  const bool rounds = std::ranges::any_of(group.ids, [&](ValueId id) {
+  // There and back: it rounds, which no dtype asks for, unless the line begins with another dtype.
+  const bool begins = std::ranges::any_of(group.ids, [&](ValueId id) {
+    return graph[id].op == Op::kConvert && has_other_dtype(graph, graph.operands(id)[0]);
+  });
+  const bool rounds = !begins && std::ranges::any_of(group.ids, [&](ValueId id) {
     if (graph[id].op != Op::kConvert || graph[id].gradient) return false;
     const ValueId from = graph.operands(id)[0];
     return graph[from].op == Op::kConvert &&

@@ -356,5 +356,68 @@ TEST_F(PlantedRecorded, NamesOneMoreTurnOfALoopAndNoNumbersOfTheOthers) {
   EXPECT_THAT(causes, testing::Not(testing::Contains(StartsWith("constant"))));
 }
 
+TEST_F(PlantedRecorded, NamesTheDropoutOfAttentionAndNotItsKey) {
+  const Tensor q = input({DType::kF32, Shape{2, 3, 2, 4}}, "batch.q");
+  const auto causes = told([&](bool again) {
+    AttentionSpec spec;
+    if (again) {
+      spec.dropout = 0.15;
+      spec.key =
+          RandomKey{context.scalar(1, DType::kI64, "seed"), context.scalar(2, DType::kI64, "step"),
+                    context.scalar(3, DType::kI64, "micro_batch")};
+    }
+    line = __LINE__ + 1;
+    return std::vector{sum(attention(q, q, q, spec))};
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("attribute attention"), HasSubstr(here()),
+                                        HasSubstr("dropout: 0 -> 0.15"))));
+}
+
+TEST_F(PlantedRecorded, TakesTheRoundingOfAMeanToItsDtypeForAConsequence) {
+  const auto causes = told([&](bool again) {
+    Tensor h = tanh(x);
+    line = __LINE__ + 1;
+    if (again) h = convert(h, DType::kBF16);
+    const Tensor y = relu(h * 3.0);
+    // Far from the line above.
+    //
+    //
+    //
+    return std::vector{
+        sum(convert(convert(sum(convert(y, DType::kF32)) * 0.5, y.dtype()), DType::kF32))};
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("op_added convert bf16"), HasSubstr(here()))));
+}
+
+TEST_F(PlantedRecorded, NamesTheModeOfALayerBesideANewOp) {
+  int scope_line = 0;
+  const auto causes = told([&](bool again) {
+    const Tensor w = parameter({4}, "w");
+    const Tensor running = input({DType::kF32, Shape{4}}, "bn.running_mean", InputKind::kState);
+    const ModeScope training(context, {.training = true});
+    Tensor h = x * w;
+    std::optional<ModeScope> part;
+    scope_line = __LINE__ + 1;
+    if (again) part.emplace(context, Mode{.training = false}, std::source_location::current());
+    {
+      const ModuleScope scope(context, "bn");
+      const Tensor shift = context.mode()->training ? mean(h, {0}) : running;
+      h = h - reshape(shift, Shape{1, 4}) * 2.0;
+    }
+    part.reset();
+    // Far from the line above.
+    //
+    //
+    //
+    line = __LINE__ + 1;
+    if (again) h = stop_gradient(h);
+    return train(sum(tanh(h * w)), {w});
+  });
+  EXPECT_THAT(causes,
+              ElementsAre(StartsWith(fmt::format(
+                              "mode the mode set at planted_recorded_test.cpp:{}", scope_line)),
+                          AllOf(StartsWith("op_added stop_gradient"), HasSubstr(here()))));
+}
+
 }  // namespace
 }  // namespace lockstep

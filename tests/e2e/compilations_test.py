@@ -91,8 +91,10 @@ class Recompiling(EndToEndTest):
 
     def test_a_field_that_is_used_at_times_is_named(self):
         _, records = self.run_of("field", 6)
-        self.assertEqual(self.causes(records), ["first_compile", "inputs"])
-        self.assertIn("batch.weight f32[2] is a new input", records[1]["text"])
+        self.assertEqual(self.causes(records), ["first_compile", "op_added"])
+        self.assertIn(f"multiply f32[2] {line_of('losses = losses * batch')}", records[1]["text"])
+        told = [(row["derived"], row["subject"]) for row in records[1]["differences"]]
+        self.assertIn((True, "batch.weight f32[2]"), told)
 
     def test_too_many_programs_end_the_run_if_it_asks_for_that(self):
         outcome = self.start("lengths", 30, "device.max_programs=4", "device.on_max_programs=stop")

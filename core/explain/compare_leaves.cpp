@@ -26,8 +26,8 @@ namespace {
 
 class LeafComparison {
  public:
-  explicit LeafComparison(const Comparison& graphs)
-      : graphs_(graphs), old_(graphs.old), now_(graphs.now), mode_(graphs), recorded_(graphs) {
+  LeafComparison(const Comparison& graphs, const RecordedOps& recorded, const ModeChange& mode)
+      : graphs_(graphs), old_(graphs.old), now_(graphs.now), mode_(mode), recorded_(recorded) {
     const bool none_came = note_unmatched(now_, graphs.alignment.to_old);
     const bool none_went = note_unmatched(old_, graphs.alignment.to_new);
     same_ops_ = none_came && none_went;
@@ -345,8 +345,7 @@ class LeafComparison {
   bool are_recorded_in_both(std::span<const ValueId> before,
                             std::span<const ValueId> operands) const {
     const auto is_dropped = [&](const GraphDescriptor& graph, ValueId id) {
-      return !is_leaf(graph, id) && !graph[id].gradient &&
-             graphs_.to_other(graph)[index_of(id)] == kNoValue && recorded_.in_both(graph, id);
+      return !graph[id].gradient && recorded_.is_dropped_in_other(graph, id);
     };
     if (before.size() != operands.size()) return false;
     bool any = false;
@@ -406,8 +405,8 @@ class LeafComparison {
   const Comparison& graphs_;
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
-  ModeChange mode_;
-  RecordedOps recorded_;
+  const ModeChange& mode_;
+  const RecordedOps& recorded_;
   bool same_ops_ = false;
   SizeChanges sizes_;
   std::vector<bool> sized_;
@@ -420,8 +419,9 @@ class LeafComparison {
 
 }  // namespace
 
-std::vector<Difference> compare_leaves(const Comparison& graphs) {
-  return LeafComparison(graphs).run();
+std::vector<Difference> compare_leaves(const Comparison& graphs, const RecordedOps& recorded,
+                                       const ModeChange& mode) {
+  return LeafComparison(graphs, recorded, mode).run();
 }
 
 }  // namespace lockstep

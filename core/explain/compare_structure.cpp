@@ -21,13 +21,14 @@ namespace {
 
 class StructureComparison {
  public:
-  StructureComparison(const Comparison& graphs, const std::vector<Difference>& leaves)
+  StructureComparison(const Comparison& graphs, const RecordedOps& recorded, const ModeChange& mode,
+                      const std::vector<Difference>& leaves)
       : graphs_(graphs),
         old_(graphs.old),
         now_(graphs.now),
         alignment_(graphs.alignment),
-        recorded_(graphs),
-        mode_(graphs),
+        recorded_(recorded),
+        mode_(mode),
         leaves_(leaves) {
     added_ = unmatched(alignment_.to_old);
     removed_ = unmatched(alignment_.to_new);
@@ -214,7 +215,8 @@ class StructureComparison {
         difference.remedy = kRematRemedy;
         difference.gradient = !recomputes_common_ops(graph, id);
       }
-      if (graph[id].op == Op::kRandomBits && !is_in_both(graph, id))
+      // A loop that draws more often has other remedies than a draw of its own.
+      if (graph[id].op == Op::kRandomBits && !recorded_.is_in_other(graph, id))
         difference.remedy = kDropoutRemedy;
       if (graph.is_update(id)) difference.remedy = kUpdateRemedy;
       const Follows follows = rules.judge(graph, group);
@@ -223,12 +225,6 @@ class StructureComparison {
       difference.perhaps = !is_consequence && follows == Follows::kPerhaps;
       out_.push_back(std::move(difference));
     }
-  }
-
-  /// Whether the other graph has such an op of the line and scope, too: a loop has more of them.
-  bool is_in_both(const GraphDescriptor& graph, ValueId id) const {
-    return std::ranges::find(graphs_.other(graph).labels(), graph.labels()[index_of(id)]) !=
-           graphs_.other(graph).labels().end();
   }
 
   static bool is_remat(const GraphDescriptor& graph, ValueId id) {
@@ -359,8 +355,8 @@ class StructureComparison {
 
   /// Whether only this program recorded it.
   bool came_with_op(const GraphDescriptor& graph, ValueId id) const {
-    const bool own = graphs_.to_other(graph)[index_of(id)] == kNoValue;
-    return own && (is_leaf(graph, id) || !recorded_.in_both(graph, id));
+    return graphs_.to_other(graph)[index_of(id)] == kNoValue &&
+           !recorded_.is_dropped_in_other(graph, id);
   }
 
   /// `with_op`: its op came or went, too, or moved.
@@ -420,8 +416,8 @@ class StructureComparison {
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
   const Alignment& alignment_;
-  RecordedOps recorded_;
-  ModeChange mode_;
+  const RecordedOps& recorded_;
+  const ModeChange& mode_;
   const std::vector<Difference>& leaves_;
   std::vector<ValueId> added_;
   std::vector<ValueId> removed_;
@@ -436,9 +432,10 @@ class StructureComparison {
 
 }  // namespace
 
-std::vector<Difference> compare_structure(const Comparison& graphs,
+std::vector<Difference> compare_structure(const Comparison& graphs, const RecordedOps& recorded,
+                                          const ModeChange& mode,
                                           const std::vector<Difference>& leaves) {
-  return StructureComparison(graphs, leaves).run();
+  return StructureComparison(graphs, recorded, mode, leaves).run();
 }
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 
 #include "core/explain/mode_change.h"
 #include "core/explain/parameter_updates.h"
+#include "core/explain/recorded_ops.h"
 #include "core/explain/remedies.h"
 
 namespace lockstep {
@@ -113,10 +114,12 @@ ValueId first_user(const GraphDescriptor& graph, ValueId value) {
 }
 
 std::vector<Difference> find_differences(const Comparison& graphs) {
-  std::vector<Difference> out = compare_leaves(graphs);
-  std::vector<Difference> structure = compare_structure(graphs, out);
+  const RecordedOps recorded(graphs);
+  const ModeChange mode(graphs);
+  std::vector<Difference> out = compare_leaves(graphs, recorded, mode);
+  std::vector<Difference> structure = compare_structure(graphs, recorded, mode, out);
   std::move(structure.begin(), structure.end(), std::back_inserter(out));
-  if (const ModeChange mode(graphs); mode.any()) out.push_back(mode.difference());
+  if (mode.any()) out.push_back(mode.difference());
   tell_parameter_updates(graphs, out);
   promote_takers_of_gradients(out);
   // Gradients are recorded for what lines record: they differ because those do, unless only they

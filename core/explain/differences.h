@@ -14,6 +14,9 @@
 
 namespace lockstep {
 
+class ModeChange;
+class RecordedOps;
+
 /// A graph, the relative that it is compared with, and the corresponding nodes.
 struct Comparison {
   const GraphDescriptor& old;
@@ -42,11 +45,13 @@ std::vector<Difference> find_differences(const Comparison& graphs);
 std::vector<Difference> compare_inputs(const Comparison& graphs, SizeChanges& sizes);
 
 /// Differences of corresponding nodes: types and kinds of inputs, attributes, constants, operands.
-std::vector<Difference> compare_leaves(const Comparison& graphs);
+std::vector<Difference> compare_leaves(const Comparison& graphs, const RecordedOps& recorded,
+                                       const ModeChange& mode);
 
 /// Nodes that are in one graph only, the order of those in both, and outputs. `leaves`: the
 /// differences found already.
-std::vector<Difference> compare_structure(const Comparison& graphs,
+std::vector<Difference> compare_structure(const Comparison& graphs, const RecordedOps& recorded,
+                                          const ModeChange& mode,
                                           const std::vector<Difference>& leaves);
 
 /// "multiply f32[8,64] model.cpp:41 (h.3)"; an input by its name.

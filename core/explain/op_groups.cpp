@@ -88,7 +88,7 @@ bool is_only_dropped(const GraphDescriptor& graph, const OpGroup& group,
                      const RecordedOps& recorded) {
   const auto is_own = [&](ValueId id) { return !is_leaf(graph, id) && !graph[id].gradient; };
   return std::ranges::any_of(group.ids, is_own) && std::ranges::all_of(group.ids, [&](ValueId id) {
-           return !is_own(id) || recorded.in_both(graph, id);
+           return !is_own(id) || recorded.is_dropped_in_other(graph, id);
          });
 }
 

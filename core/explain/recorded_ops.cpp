@@ -1,5 +1,7 @@
 #include "core/explain/recorded_ops.h"
 
+#include "core/explain/op_groups.h"
+
 namespace lockstep {
 
 RecordedOps::RecordedOps(const Comparison& graphs) : graphs_(graphs) {
@@ -12,12 +14,20 @@ RecordedOps::RecordedOps(const Comparison& graphs) : graphs_(graphs) {
   count(graphs.now, now_);
 }
 
-bool RecordedOps::in_both(const GraphDescriptor& graph, ValueId id) const {
-  const std::uint64_t label = graph.labels()[index_of(id)];
-  const Counts& here = graphs_.is_now(graph) ? now_ : old_;
+std::int64_t RecordedOps::count_in_other(const GraphDescriptor& graph, ValueId id) const {
   const Counts& there = graphs_.is_now(graph) ? old_ : now_;
-  const auto found = there.find(label);
-  return found != there.end() && found->second >= here.at(label);
+  const auto found = there.find(graph.labels()[index_of(id)]);
+  return found == there.end() ? 0 : found->second;
+}
+
+bool RecordedOps::is_in_other(const GraphDescriptor& graph, ValueId id) const {
+  return count_in_other(graph, id) > 0;
+}
+
+bool RecordedOps::is_dropped_in_other(const GraphDescriptor& graph, ValueId id) const {
+  if (is_leaf(graph, id) || graphs_.to_other(graph)[index_of(id)] != kNoValue) return false;
+  const Counts& here = graphs_.is_now(graph) ? now_ : old_;
+  return count_in_other(graph, id) >= here.at(graph.labels()[index_of(id)]);
 }
 
 }  // namespace lockstep

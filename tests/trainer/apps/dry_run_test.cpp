@@ -13,6 +13,7 @@
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"
+#include "tests/fixtures/sanitizers.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
 #include "trainer/task/model.h"
@@ -60,9 +61,7 @@ TEST(CompileConfig, PlansAModelThatTheMachineCouldNotHold) {
   EXPECT_GT(compiled.step->gradient.arena_bytes, std::int64_t{7} << 29);
   RecordProperty("seconds", std::to_string(seconds));
   RecordProperty("peak_mib", std::to_string(peak_mib()));
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers take time and memory of their own";
-#endif
+  if (kSanitized) GTEST_SKIP() << "sanitizers take time and memory of their own";
   // The promise is 5 s of one's time on an idle machine. What the processors worked is no less than
   // that where one thread compiles, and, unlike it, not longer because others work, too.
   EXPECT_LT(seconds, 5) << "0.3 s measured";

@@ -15,32 +15,46 @@ endif()
 # within a library or test: scripts/check_definitions.py sees to it. What a source forgot to include, one before it in
 # the batch may have included: the dev preset, with a size of 1, compiles every source by itself, and rebuilds the least
 # after an edit. And its compile_commands.json is the one that names all sources.
-set(LOCKSTEP_BATCH_SIZE 8 CACHE STRING "How many sources are compiled at once")
+#
+# Larger batches take less time of all cores together, smaller ones keep more cores busy.
+set(LOCKSTEP_BATCH_SIZE auto CACHE STRING "How many sources are compiled at once at most, or auto: by this machine's cores")
+if(LOCKSTEP_BATCH_SIZE STREQUAL "auto")
+  cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+  math(EXPR lockstep_batch_size "128 / ${cores}")
+  if(lockstep_batch_size LESS 8)
+    set(lockstep_batch_size 8)
+  elseif(lockstep_batch_size GREATER 64)
+    set(lockstep_batch_size 64)
+  endif()
+else()
+  set(lockstep_batch_size ${LOCKSTEP_BATCH_SIZE})
+endif()
 
-# lockstep_batches(<out> <file>...) sets <out> to what is compiled in place of the files: batches of neighbours, whose
-# paths are relative to the source tree, so that compiler caches serve another clone: those of CMake's UNITY_BUILD are
-# absolute.
+# lockstep_batches(<out> <file>...) sets <out> to what is compiled in place of the files: batches of neighbours, of equal
+# size, whose paths are relative to the source tree, so that compiler caches serve another clone: those of CMake's
+# UNITY_BUILD are absolute.
 function(lockstep_batches out)
-  if(LOCKSTEP_BATCH_SIZE LESS_EQUAL 1)
+  list(LENGTH ARGN count)
+  if(lockstep_batch_size LESS_EQUAL 1 OR count EQUAL 0)
     set(${out} ${ARGN} PARENT_SCOPE)
     return()
   endif()
+  math(EXPR number "(${count} + ${lockstep_batch_size} - 1) / ${lockstep_batch_size}")
   set(batches "")
-  list(LENGTH ARGN count)
-  set(first 0)
-  while(first LESS count)
-    list(SUBLIST ARGN ${first} ${LOCKSTEP_BATCH_SIZE} files)
+  math(EXPR last "${number} - 1")
+  foreach(i RANGE ${last})
+    math(EXPR first "${i} * ${count} / ${number}")
+    math(EXPR size "(${i} + 1) * ${count} / ${number} - ${first}")
+    list(SUBLIST ARGN ${first} ${size} files)
     set(text "")
     foreach(file ${files})
       file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${file})
       string(APPEND text "#include \"${path}\"\n")
     endforeach()
-    math(EXPR number "${first} / ${LOCKSTEP_BATCH_SIZE}")
-    set(batch ${CMAKE_CURRENT_BINARY_DIR}/batch_${number}.cpp)
+    set(batch ${CMAKE_CURRENT_BINARY_DIR}/batch_${i}.cpp)
     file(CONFIGURE OUTPUT ${batch} CONTENT "${text}")
     list(APPEND batches ${batch})
-    math(EXPR first "${first} + ${LOCKSTEP_BATCH_SIZE}")
-  endwhile()
+  endforeach()
   set(${out} ${batches} PARENT_SCOPE)
 endfunction()
 

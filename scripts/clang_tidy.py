@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the compilations of a build: the batches of sources as they are compiled.
+"""Runs clang-tidy over the sources of a build, in batches as they are compiled.
 
-  scripts/clang_tidy.py [FILE...]          compilations that hold one of the files, or all
-  scripts/clang_tidy.py --since COMMIT     those that hold a file which changed since the commit
+  scripts/clang_tidy.py [FILE...]          the sources that are named, or all
+  scripts/clang_tidy.py --since COMMIT     those that changed since the commit
   --at-most N                              of them only the first N; the rest is named
   --build FOLDER                           the folder of compile_commands.json; default build/release
   --junit FILE                             also writes the result as a test, for count_results.py
 
-A header counts as held by the compilation of the source of the same name. Where files are named, or a commit, only
-findings in these files, and in their header or source of the same name, are shown. A finding in a header is shown once,
-however many compilations include it. The checks stand in .clang-tidy. The last line is the number of findings; the exit code is
-1 if there are any, 2 if clang-tidy-19 or the build's compile_commands.json is missing.
+A header stands for the source of the same name. Where files are named, or a commit, only findings in these files, and
+in their header or source of the same name, are shown. A finding in a header is shown once, however many sources include
+it. The checks stand in .clang-tidy. The last line is the number of findings; the exit code is 1 if there are any, 2 if
+clang-tidy-19 or the build's compile_commands.json is missing.
 """
 
 import argparse
@@ -21,6 +21,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -39,24 +41,26 @@ def fail(message):
     sys.exit(2)
 
 
+@dataclass
+class Compilation:
+    entry: dict    # of compile_commands.json
+    sources: list  # relative to the source tree: the compiled file itself, or those that a batch includes
+
+
 def sources_of(unit):
-    """The sources of a compilation, relative to the source tree: itself, or those that a batch includes."""
     if Path(unit).name.startswith("batch_"):
         return INCLUDED_SOURCE.findall(Path(unit).read_text())
     return [os.path.relpath(unit, ROOT)]
 
 
 def compilations(build):
-    """{compilation: its sources} of our own code, in the order of the build; generated code is left out."""
+    """Those of our own code, in the order of the build; generated code is left out."""
     database = build / "compile_commands.json"
     if not database.is_file():
         fail(f"{database} is missing: run scripts/build.sh first, or name the build with --build")
-    units = {}
-    for entry in json.loads(database.read_text()):
-        sources = sources_of(entry["file"])
-        if entry["file"].endswith(".cpp") and not any(source.startswith(("..", "build/")) for source in sources):
-            units[entry["file"]] = sources
-    return units
+    units = [Compilation(entry, sources_of(entry["file"])) for entry in json.loads(database.read_text())
+             if entry["file"].endswith(".cpp")]
+    return [unit for unit in units if not any(source.startswith(("..", "build/")) for source in unit.sources)]
 
 
 def changed_since(commit):
@@ -71,8 +75,31 @@ def stems_of(files):
     return {os.path.splitext(os.path.relpath(os.path.abspath(file), ROOT))[0] for file in files}
 
 
-def selected(units, stems):
-    return [unit for unit, sources in units.items() if any(os.path.splitext(source)[0] in stems for source in sources)]
+def selected(units, stems, at_most):
+    """The compilations of the sources that are asked for, and the sources that are too many."""
+    chosen, left, count = [], [], 0
+    for unit in units:
+        sources = [source for source in unit.sources if stems is None or os.path.splitext(source)[0] in stems]
+        taken = sources if at_most is None else sources[: at_most - count]
+        count += len(taken)
+        left += sources[len(taken):]
+        if taken:
+            chosen.append(Compilation(unit.entry, taken))
+    return chosen, left
+
+
+def with_batches_of_sources(units, folder):
+    """The same with batches of only the chosen sources, in `folder`, which gets a compile_commands.json of them."""
+    made = []
+    for number, unit in enumerate(units):
+        entry = unit.entry
+        if Path(entry["file"]).name.startswith("batch_"):
+            batch = folder / f"batch_{number}.cpp"
+            batch.write_text("".join(f'#include "{source}"\n' for source in unit.sources))
+            entry = {**entry, "file": str(batch), "command": entry["command"].replace(entry["file"], str(batch))}
+        made.append(Compilation(entry, unit.sources))
+    (folder / "compile_commands.json").write_text(json.dumps([unit.entry for unit in made]))
+    return made
 
 
 def is_asked_for(finding, stems):
@@ -87,10 +114,11 @@ def headers_of_gcc():
     return f"--extra-arg=-idirafter{folder.strip()}"
 
 
-def findings_of(program, build, unit):
+def findings_of(program, folder, unit):
     """The findings of one compilation: each its line and the lines that explain it."""
-    batch = [FOR_BATCHES] if Path(unit).name.startswith("batch_") else []
-    command = [program, "-p", build.resolve(), "--quiet", headers_of_gcc(), *batch, unit]
+    file = unit.entry["file"]
+    batch = [FOR_BATCHES] if Path(file).name.startswith("batch_") else []
+    command = [program, "-p", folder, "--quiet", headers_of_gcc(), *batch, "--config-file", ROOT / ".clang-tidy", file]
     # Elsewhere, without a .clang-tidy, it shows no finding in a file that the compilation includes.
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     found, is_foreign, understood = [], False, False
@@ -103,7 +131,7 @@ def findings_of(program, build, unit):
         elif found and not is_foreign:
             found[-1].append(line)
     if run.returncode != 0 and not understood:
-        found.append([f"{os.path.relpath(unit, ROOT)}: clang-tidy ended with {run.returncode}: {run.stderr.strip()}"])
+        found.append([f"{' '.join(unit.sources)}: clang-tidy ended with {run.returncode}: {run.stderr.strip()}"])
     return ["\n".join(lines) for lines in found]
 
 
@@ -127,24 +155,24 @@ def main():
     if program is None:
         fail("clang-tidy-19 is missing: scripts/install_deps.sh --tests installs it")
     units = compilations(arguments.build)
-    chosen, stems = list(units), None
+    stems = None
     if arguments.files or arguments.since:
         changed = changed_since(arguments.since) if arguments.since else []
         stems = stems_of([*arguments.files, *(ROOT / path for path in changed)])
-        chosen = selected(units, stems)
+    chosen, left = selected(units, stems, arguments.at_most)
 
-    left = chosen[arguments.at_most:] if arguments.at_most is not None else []
-    chosen = chosen[: len(chosen) - len(left)]
     seen = set()
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda unit: findings_of(program, arguments.build, unit), chosen):
+    with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        folder = Path(name)
+        chosen = with_batches_of_sources(chosen, folder)
+        for found in pool.map(lambda unit: findings_of(program, folder, unit), chosen):
             for finding in found:
                 if finding not in seen and is_asked_for(finding, stems):
                     seen.add(finding)
                     print(finding, flush=True)
-    for unit in left:
-        print(f"not checked: {' '.join(units[unit])}")
-    summary = f"{len(chosen)} of {len(units)} compilations, {len(seen)} findings"
+    if left:
+        print(f"not checked: {' '.join(left)}")
+    summary = f"{sum(len(unit.sources) for unit in chosen)} sources, {len(seen)} findings"
     print(summary)
     if arguments.junit:
         write_junit(arguments.junit, not seen, summary)

@@ -46,26 +46,30 @@ class ClangTidy(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertEqual(out.count("[readability-identifier-naming]"), 1, out)
         self.assertIn("core/base/other.cpp:2:22: warning: use nullptr [modernize-use-nullptr]", out)
-        self.assertEqual(out.splitlines()[-1], "2 of 2 compilations, 2 findings")
+        self.assertEqual(out.splitlines()[-1], "3 sources, 2 findings")
 
     def test_a_compilation_without_findings(self):
         code, out, _ = self.run_script(self.root / "core/base/clean.cpp")
-        self.assertEqual((code, out), (0, "1 of 2 compilations, 0 findings\n"))
+        self.assertEqual((code, out), (0, "1 sources, 0 findings\n"))
 
     def test_a_header_stands_for_its_source(self):
         code, out, _ = self.run_script(self.root / "core/base/named.h")
         self.assertEqual(code, 1)
-        self.assertIn("1 of 2 compilations", out)
+        self.assertIn("1 sources", out)
 
     def test_findings_in_other_files_are_left_out(self):
         code, out, _ = self.run_script(self.root / "core/base/other.cpp")
-        self.assertEqual((code, out.splitlines()[-1]), (1, "1 of 2 compilations, 1 findings"))
+        self.assertEqual((code, out.splitlines()[-1]), (1, "1 sources, 1 findings"))
         self.assertIn("[modernize-use-nullptr]", out)
 
     def test_no_more_than_were_asked_for(self):
-        code, out, _ = self.run_script("--at-most", "1")
-        self.assertEqual((code, out), (0, "not checked: core/base/named.cpp core/base/other.cpp\n"
-                                          "1 of 2 compilations, 0 findings\n"))
+        code, out, _ = self.run_script("--at-most", "2")
+        self.assertEqual((code, out.splitlines()[-2:]), (1, ["not checked: core/base/other.cpp", "2 sources, 1 findings"]))
+
+    def test_other_sources_of_a_batch_are_left_out(self):
+        (self.root / "core/base/other.cpp").write_text('#include "missing.h"\n')
+        code, out, _ = self.run_script(self.root / "core/base/named.cpp")
+        self.assertEqual((code, out.splitlines()[-1]), (1, "1 sources, 1 findings"))
 
     def test_the_result_as_a_test(self):
         result = self.root / "result.xml"
@@ -89,7 +93,7 @@ class ClangTidy(unittest.TestCase):
                 header.write_text(f"{text}\n")
                 code, out, _ = self.run_script(self.root / "core/base/clean.cpp")
                 self.assertEqual(code, 1)
-                self.assertEqual(out.splitlines()[-1], f"1 of 2 compilations, {findings} findings", out)
+                self.assertEqual(out.splitlines()[-1], f"1 sources, {findings} findings", out)
                 self.assertIn("core/base/clean.cpp:2:22: warning: use nullptr", out)
 
     def test_a_missing_build(self):

@@ -87,7 +87,7 @@ class Suite(unittest.TestCase):
     def test_all_runs_clang_tidy_over_what_changed(self):
         result = self.start("scripts/test.sh", "--all", "a.cpp", "b.h")
         self.assertEqual(result.stdout.splitlines()[-1], "3 passed, 0 failed")
-        self.assertEqual(self.calls()[3], "tidy --at-most 6 --junit a.cpp b.h")
+        self.assertEqual(self.calls()[3], "tidy --at-most 40 --junit a.cpp b.h")
         result = self.start("scripts/test.sh", "--all", "a.cpp", FAILING="tidy")
         self.assertEqual((result.returncode, result.stdout.splitlines()[-1]), (1, "2 passed, 1 failed"))
         self.assertIn("left out: no changed file is named", self.start("scripts/test.sh", "--all").stdout)

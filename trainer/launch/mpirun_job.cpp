@@ -49,7 +49,7 @@ MpirunJob::MpirunJob(const std::vector<std::string>& words) {
   if (pid_ == 0) become(arguments.data(), report[1], parent);
   close(report[1]);
   int error = 0;
-  const bool failed = pid_ > 0 && read(report[0], &error, sizeof error) == sizeof error;
+  const bool failed = pid_ > 0 && ::read(report[0], &error, sizeof error) == sizeof error;
   close(report[0]);
   if (pid_ < 0) raise_errno(ErrorKind::kInternal, "cannot start a process");
   if (failed) {

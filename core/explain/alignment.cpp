@@ -266,7 +266,9 @@ class Aligner {
     std::string out = fmt::format("{} {} ", node.op.number(), node.argument);
     if (graph.is_input(id)) return out + graph.input(id).name;
     if (node.operands == 0) return out + graph.scope(id) + graph.type(id);
+    bool takes_numbers = true;  // and nothing else, which would tell what it computes
     for (const ValueId operand : graph.operands(id)) {
+      takes_numbers = takes_numbers && is_number(graph, operand);
       const ValueId old = to_old == nullptr ? operand : (*to_old)[index_of(operand)];
       if (is_number(graph, operand)) {
         out += "number ";
@@ -276,7 +278,7 @@ class Aligner {
         out += fmt::format("{} ", old);
       }
     }
-    return out;
+    return takes_numbers ? out + graph.place(id) : out;
   }
 
   /// Those that are left, by the ops that take them.

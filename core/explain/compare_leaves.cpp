@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/explain/attribute_rules.h"
+#include "core/explain/changed_ops.h"
 #include "core/explain/differences.h"
 #include "core/explain/literals.h"
 #include "core/explain/mode_change.h"
@@ -27,7 +28,12 @@ namespace {
 class LeafComparison {
  public:
   LeafComparison(const Comparison& graphs, const RecordedOps& recorded, const ModeChange& mode)
-      : graphs_(graphs), old_(graphs.old), now_(graphs.now), mode_(mode), recorded_(recorded) {
+      : graphs_(graphs),
+        old_(graphs.old),
+        now_(graphs.now),
+        mode_(mode),
+        recorded_(recorded),
+        changed_ops_(graphs) {
     const bool none_came = note_unmatched(now_, graphs.alignment.to_old);
     const bool none_went = note_unmatched(old_, graphs.alignment.to_new);
     same_ops_ = none_came && none_went;
@@ -197,7 +203,8 @@ class LeafComparison {
       const Follows follows = rules().judge(id, attr);
       const bool sized = has(Cause::kInputShape) && sized_[index_of(id)];
       difference.perhaps = follows == Follows::kPerhaps && sized;
-      difference.derived = follows == Follows::kYes || difference.perhaps || other_op_of_line(id);
+      difference.derived = follows == Follows::kYes || difference.perhaps ||
+                           !changed_ops_.are_one(id) || other_op_of_line(id);
       difference.remedy =
           remedy_of_attr(attr, count_elements(now_.sizes(id)) != count_elements(old_.sizes(old)));
       if (attr == Attr::kDims && info_of(now_[id].op).op_class == OpClass::kReduction)
@@ -275,7 +282,8 @@ class LeafComparison {
       difference.perhaps = sized && !computed;
       difference.derived = sized || computed || (difference.derived && are_counts(before, literal));
     }
-    difference.derived = difference.derived || of_mean || !is_taken_alike(graphs_, {id, old});
+    difference.derived =
+        difference.derived || of_mean || !is_taken_alike(graphs_, changed_ops_, {id, old});
     if (same_type && before.values.empty()) tell_elements(before, literal, difference);
     if (!difference.derived && !difference.line.empty())
       tell_other_lines(graphs_, {id, old}, difference);
@@ -407,6 +415,7 @@ class LeafComparison {
   const GraphDescriptor& now_;
   const ModeChange& mode_;
   const RecordedOps& recorded_;
+  const ChangedOps changed_ops_;
   bool same_ops_ = false;
   SizeChanges sizes_;
   std::vector<bool> sized_;

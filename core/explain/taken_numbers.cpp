@@ -83,10 +83,11 @@ bool are_taken_in_one_way(const Comparison& graphs, NumberPair a, NumberPair b) 
          std::equal(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(steps), y.begin(), alike);
 }
 
-bool is_taken_alike(const Comparison& graphs, NumberPair number) {
+bool is_taken_alike(const Comparison& graphs, const ChangedOps& ops, NumberPair number) {
   const GraphDescriptor& now = graphs.now;
   for (ValueId id = number.now + 1; id < now.size(); ++id)
-    if (now[id].op != Op::kBroadcast && takes_alike(graphs, id, number)) return true;
+    if (now[id].op != Op::kBroadcast && takes_alike(graphs, id, number) && ops.are_one(id))
+      return true;
   return std::ranges::find(now.outputs(), number.now) != now.outputs().end();
 }
 

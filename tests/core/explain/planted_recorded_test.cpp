@@ -260,6 +260,34 @@ TEST_F(PlantedRecorded, NamesTheModeOfAModuleThatIsCalledOnTwoLines) {
   EXPECT_THAT(causes, ElementsAre(StartsWith(fmt::format("mode the mode set at {}", here()))));
 }
 
+TEST_F(PlantedRecorded, NamesTheModeOfAModuleAndNotTheDropoutThatItEnds) {
+  for (const bool last : {false, true}) {
+    history = {};
+    const auto causes = told([&](bool again) {
+      const RandomKey key{context.scalar(1, DType::kI64, "seed"),
+                          context.scalar(again, DType::kI64, "step"),
+                          input({DType::kI64, Shape{}}, "micro_batch")};
+      const Tensor w = parameter({4, 4}, "teacher.up.weight"), v = parameter({4, 4}, "v");
+      const ModeScope training(context, {.training = true});
+      const auto layer = [&](const char* name, const Tensor& h) {
+        const ModuleScope scope(context, name);
+        if (name == std::string_view("teacher.up")) return tanh(matmul(h, w));
+        return context.mode()->training ? dropout(h, 0.25, key) : h;
+      };
+      Tensor target;
+      {
+        std::optional<ModeScope> part;
+        line = __LINE__ + 1;
+        if (again) part.emplace(context, Mode{.training = false}, std::source_location::current());
+        target = layer("teacher.drop", layer("teacher.up", x));
+        if (!last) target = layer("teacher.up", target);
+      }
+      return train(sum(exp(matmul(layer("student.drop", x), v)) * target), {w, v});
+    });
+    EXPECT_THAT(causes, ElementsAre(StartsWith(fmt::format("mode the mode set at {}", here()))));
+  }
+}
+
 TEST_F(PlantedRecorded, NamesNoLineOfTheStandardLibraryForAMode) {
   const auto causes = told([&](bool again) {
     std::optional<ModeScope> scope;

@@ -47,6 +47,8 @@ class LeafComparison {
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue && now_[id].op != Op::kInput) compare_attrs(id);
     for (ValueId id = 0; id < now_.size(); ++id)
+      if (sized_[index_of(id)]) add_mean(id);
+    for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue && now_[id].op == Op::kConstant) compare_constant(id);
     OperandChanges operands(graphs_, {same_ops_, disturbed_lines()}, out_);
     for (ValueId id = 0; id < now_.size(); ++id)
@@ -97,7 +99,7 @@ class LeafComparison {
 
   // What follows from them.
 
-  /// What is computed from inputs, or from positions, that have another size.
+  /// What is computed from inputs, or from positions, that have another size, or was cut to one.
   void find_sized() {
     sized_.assign(index_of(now_.size()), false);
     std::vector<bool> by_input = sized_;
@@ -108,14 +110,18 @@ class LeafComparison {
         return operand_changed(id, [&](ValueId operand) { return of[index_of(operand)]; });
       };
       by_input[index_of(id)] = (now_.is_input(id) && resized) || takes(by_input);
-      sized_[index_of(id)] =
-          by_input[index_of(id)] || (now_[id].op == Op::kIota && resized) || takes(sized_);
-      // Of how many elements a mean is, its number follows from.
-      if (old != kNoValue && by_input[index_of(id)] &&
-          info_of(now_[id].op).op_class == OpClass::kReduction)
-        sizes_.add(reduced(old_, old, find_attr(old_, old, Attr::kDims)),
-                   reduced(now_, id, find_attr(now_, id, Attr::kDims)));
+      const bool cut = resized && (now_[id].op == Op::kIota || now_[id].op == Op::kSlice);
+      sized_[index_of(id)] = by_input[index_of(id)] || cut || takes(sized_);
+      if (by_input[index_of(id)]) add_mean(id);
     }
+  }
+
+  /// Of how many elements a mean is, its number follows from.
+  void add_mean(ValueId id) {
+    const ValueId old = old_of(id);
+    if (old == kNoValue || info_of(now_[id].op).op_class != OpClass::kReduction) return;
+    sizes_.add(reduced(old_, old, find_attr(old_, old, Attr::kDims)),
+               reduced(now_, id, find_attr(now_, id, Attr::kDims)));
   }
 
   /// Whether the number, or what repeats it, is taken with something of these.
@@ -275,10 +281,12 @@ class LeafComparison {
       difference.derived = follows;
     }
     const bool of_mean = is_of_mean(now_, id) && is_of_mean(old_, old);
+    const bool computed =
+        same_type && is_computed(before, literal, now_[id].dtype) && is_taken_by_sized(id);
+    difference.derived = difference.derived || computed;
     if (has(Cause::kInputShape) && same_type && !of_mean) {
       // It may have been computed from the size, in whatever way, or be a number of its own.
       const bool sized = is_taken_by_sized(id) && may_follow(before, literal, now_[id].dtype);
-      const bool computed = is_taken_by_sized(id) && is_computed(before, literal, now_[id].dtype);
       difference.perhaps = sized && !computed;
       difference.derived = sized || computed || (difference.derived && are_counts(before, literal));
     }

@@ -161,6 +161,20 @@ TEST_F(PlantedRecorded, NamesTheSizesOfImagesAndNotTheNumberOfAnUnbiasedVariance
   EXPECT_THAT(causes, ElementsAre(HasSubstr("[1]: 20 -> 26"), HasSubstr("[2]: 14 -> 18")));
 }
 
+TEST_F(PlantedRecorded, NamesTheCropOfImagesAndNotTheNumberOfAnUnbiasedVariance) {
+  const Tensor image = input({DType::kF32, Shape{8, 24, 24, 3}}, "batch.image");
+  const auto causes = told([&](bool again) {
+    const std::int64_t width = again ? 24 : 18;
+    line = __LINE__ + 1;
+    const Tensor h = slice_dim(image, 2, 0, width) * 0.5;
+    const Tensor m = mean(h, {0, 1, 2});
+    const Tensor variance = mean(h * h, {0, 1, 2}) - m * m;
+    const auto n = static_cast<double>(8 * 24 * width);
+    return std::vector{sum(exp(h)), variance * (n / (n - 1))};
+  });
+  EXPECT_THAT(causes, ElementsAre(StartsWith(fmt::format("attribute slice {} limit", here()))));
+}
+
 TEST_F(PlantedRecorded, NamesARematBesideANumber) {
   int number = 0;
   for (const bool first : {false, true}) {

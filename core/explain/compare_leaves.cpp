@@ -199,13 +199,15 @@ class LeafComparison {
         tell_stream(id, old);
         continue;
       }
-      const auto print = [&](IntView list) {
+      const auto print = [&](IntView list, DType result) {
+        // The dtype that an op gives of its own.
+        if (list.empty() && attr == Attr::kTo) return std::string(lockstep::name_of(result));
         return list.empty() && type_of(attr) != AttrType::kInts ? std::string("none")
                                                                 : print_values({attr, list});
       };
       Difference& difference =
           add(Cause::kAttribute, id, fmt::format("{} {}", name_of(id), lockstep::name_of(attr)),
-              print(before), print(values));
+              print(before, old_[old].dtype), print(values, now_[id].dtype));
       const Follows follows = rules().judge(id, attr);
       const bool sized = has(Cause::kInputShape) && sized_[index_of(id)];
       difference.perhaps = follows == Follows::kPerhaps && sized;

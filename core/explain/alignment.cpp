@@ -124,6 +124,7 @@ class Aligner {
     match_labels();
     match_equal_computations();
     match_numbers();
+    match_unnamed_inputs();
     mark_moved();
     return std::move(out_);
   }
@@ -294,6 +295,38 @@ class Aligner {
           out_.match(theirs, ours);
       }
     }
+  }
+
+  /// Inputs without a name were matched in their order. The ops that take them tell better.
+  void match_unnamed_inputs() {
+    const auto is_unnamed = [](const GraphDescriptor& graph, ValueId id) {
+      return graph.is_input(id) && graph.input(id).name.empty();
+    };
+    std::vector<bool> alike(index_of(now_.size()), false);
+    const auto for_taken = [&](auto what) {
+      for (ValueId id = 0; id < now_.size(); ++id) {
+        const ValueId old = out_.to_old[index_of(id)];
+        if (old == kNoValue) continue;
+        const std::size_t operands = std::min(now_[id].operands, old_[old].operands);
+        for (std::size_t i = 0; i < operands; ++i)
+          if (is_unnamed(now_, now_.operands(id)[i]) && is_unnamed(old_, old_.operands(old)[i]))
+            what(old_.operands(old)[i], now_.operands(id)[i]);
+      }
+    };
+    for_taken([&](ValueId old, ValueId now) {
+      alike[index_of(now)] = alike[index_of(now)] || out_.to_old[index_of(now)] == old;
+    });
+    for (const ValueId id : now_.inputs()) {
+      const ValueId old = out_.to_old[index_of(id)];
+      if (!is_unnamed(now_, id) || old == kNoValue || alike[index_of(id)] ||
+          now_.same_type(id, old_, old))
+        continue;
+      out_.to_old[index_of(id)] = out_.to_new[index_of(old)] = kNoValue;
+    }
+    for_taken([&](ValueId old, ValueId now) {
+      if (out_.to_old[index_of(now)] == kNoValue && out_.to_new[index_of(old)] == kNoValue)
+        out_.match(old, now);
+    });
   }
 
   void match_labels() {

@@ -31,6 +31,7 @@ ChangedOps::ChangedOps(const Comparison& graphs) : graphs_(graphs) {
 
 bool ChangedOps::are_one(ValueId id) const {
   const ValueId old = graphs_.alignment.to_old[index_of(id)];
+  if (is_leaf(graphs_.now, id)) return is_same_place(old, id) || fit_of_takers(id) != kOther;
   if (!is_disturbed(graphs_.now, id) && !is_disturbed(graphs_.old, old)) return true;
   // Gradients are those of what their line records.
   return !graphs_.now[id].gradient && fit_of_operands(id) + fit_of_takers(id) > kSame;
@@ -42,6 +43,10 @@ bool ChangedOps::is_matched(const GraphDescriptor& graph, ValueId id) const {
 
 bool ChangedOps::is_disturbed(const GraphDescriptor& graph, ValueId id) const {
   return disturbed_.contains({graph.line(id), graph.scope(id)});
+}
+
+bool ChangedOps::is_same_place(ValueId old, ValueId now) const {
+  return graphs_.old.labels()[index_of(old)] == graphs_.now.labels()[index_of(now)];
 }
 
 /// Over any number of ops that the other graph has not.

@@ -17,7 +17,8 @@ class ChangedOps {
   /// Whether the new graph's op and its counterpart are one op. Where their lines recorded nothing
   /// that one graph has alone, they are. Elsewhere the ops around them tell: values that it takes,
   /// and an op that takes its result, must correspond; ops may have come between on one side, and
-  /// in one graph only. Where there are others in both, a formula was replaced.
+  /// in one graph only. Where there are others in both, a formula was replaced. Positions and the
+  /// like are one on one line, or where they are taken alike.
   bool are_one(ValueId id) const;
 
  private:
@@ -27,6 +28,7 @@ class ChangedOps {
 
   bool is_matched(const GraphDescriptor& graph, ValueId id) const;
   bool is_disturbed(const GraphDescriptor& graph, ValueId id) const;
+  bool is_same_place(ValueId old, ValueId now) const;
   bool is_made_of(const GraphDescriptor& graph, ValueId id, ValueId source) const;
   Fit fit_of_values(ValueId old, ValueId now) const;
   Fit fit_of_operands(ValueId id) const;

@@ -88,7 +88,12 @@ bool is_taken_alike(const Comparison& graphs, const ChangedOps& ops, NumberPair 
   for (ValueId id = number.now + 1; id < now.size(); ++id)
     if (now[id].op != Op::kBroadcast && takes_alike(graphs, id, number) && ops.are_one(id))
       return true;
-  return std::ranges::find(now.outputs(), number.now) != now.outputs().end();
+  // Or it is kept, perhaps repeated.
+  return std::ranges::any_of(now.outputs(), [&](ValueId id) {
+    const ValueId old = partner(graphs.alignment.to_old, id);
+    return old != kNoValue && constant_of(now, id) == number.now &&
+           constant_of(graphs.old, old) == number.old;
+  });
 }
 
 void tell_other_lines(const Comparison& graphs, NumberPair number, Difference& difference) {

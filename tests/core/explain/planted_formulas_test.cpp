@@ -63,6 +63,69 @@ TEST_F(PlantedFormulas, NamesNoAttributeOfAnotherFunction) {
   EXPECT_THAT(causes, UnorderedElementsAre(StartsWith("op_added"), StartsWith("op_removed")));
 }
 
+TEST_F(PlantedFormulas, NamesNoSizesOfTwoInputsThatOtherOpsTake) {
+  const auto causes = told([&](bool again) {
+    const Tensor x = side({8, 6}, "x");
+    Tensor loss = sum(exp(x)) + sum(tanh(x));
+    if (again) {
+      loss = loss + sum(sin(side({5, 3}, "")));
+    } else {
+      loss = loss * sum(cos(side({7, 3}, "")));
+    }
+    return std::vector{sum(side({4}, "") * loss)};
+  });
+  EXPECT_THAT(causes,
+              UnorderedElementsAre(StartsWith("op_added sin"), StartsWith("op_removed cos")));
+}
+
+TEST_F(PlantedFormulas, NamesAValueThatIsKeptBesideANumber) {
+  const auto causes = told([&](bool again) {
+    std::vector<Tensor> out{sum(exp(side({8, 6}, "x") * (again ? 0.2 : 0.1)))};
+    if (again) out.push_back(context.filled(0.0, {DType::kF32, Shape{3}}));
+    return out;
+  });
+  EXPECT_THAT(causes, UnorderedElementsAre(testing::EndsWith("0.1 -> 0.2"),
+                                           StartsWith("op_added constant f32[]")));
+}
+
+TEST_F(PlantedFormulas, NamesTheNumberOfAValueThatIsKeptBesideAnother) {
+  const auto causes = told([&](bool again) {
+    return std::vector{sum(exp(side({8, 6}, "x") * (again ? 0.2 : 0.1))),
+                       context.filled(again ? 3.0 : 2.0, {DType::kF32, Shape{3}})};
+  });
+  EXPECT_THAT(causes,
+              UnorderedElementsAre(testing::EndsWith("0.1 -> 0.2"), testing::EndsWith("2 -> 3")));
+}
+
+TEST_F(PlantedFormulas, NamesNoAxisOfPositionsThatOtherOpsTake) {
+  const auto causes = told([&](bool again) {
+    const Tensor x = exp(tanh(side({8, 8}, "x")));
+    Tensor h = x * 2.0;
+    if (again) {
+      const Tensor column = iota(context, Shape{8, 8}, 1, DType::kF32);
+      h = h + sin(column);
+    } else {
+      const Tensor row = iota(context, Shape{8, 8}, 0, DType::kF32);
+      h = h * cos(row);
+    }
+    return std::vector{sum(exp(h))};
+  });
+  EXPECT_THAT(causes,
+              UnorderedElementsAre(StartsWith("op_added sin"), StartsWith("op_removed cos")));
+}
+
+TEST_F(PlantedFormulas, NamesTheDtypeThatAProductHasOfItsOwn) {
+  const auto causes = told([&](bool again) {
+    const DotSpec own{.lhs_contract = {1}, .rhs_contract = {0}};
+    DotSpec wide = own;
+    wide.to = DType::kF32;
+    const Tensor x = input({DType::kBF16, Shape{8, 6}}, "x");
+    const Tensor w = input({DType::kBF16, Shape{6, 4}}, "w");
+    return std::vector{convert(dot_general(x, w, again ? wide : own), DType::kF32)};
+  });
+  EXPECT_THAT(causes, testing::Contains(testing::EndsWith("to: bf16 -> f32")));
+}
+
 TEST_F(PlantedFormulas, NamesNoSumOverRanksForThatOfAnotherLine) {
   const auto causes = told([&](bool again) {
     const Tensor x = side({8, 6}, "x");

@@ -55,6 +55,13 @@ TEST_F(PlantedFormulas, NamesANumberWhoseLineHasOneOpMore) {
               UnorderedElementsAre(testing::EndsWith("0.3 -> 0.5"), StartsWith("op_removed tanh")));
 }
 
+TEST_F(PlantedFormulas, NamesTheNumberOfAnOpAndNotThatOfOneThatIsGone) {
+  const auto causes = within_layers(
+      [](const Tensor& h, bool again) { return again ? h * 0.75 : h * 0.25 + exp(h) * 0.125; });
+  EXPECT_THAT(causes, UnorderedElementsAre(testing::EndsWith("0.25 -> 0.75"),
+                                           StartsWith("op_removed exp")));
+}
+
 TEST_F(PlantedFormulas, NamesNoAttributeOfAnotherFunction) {
   const auto causes = within_layers([](const Tensor& h, bool again) {
     if (again) return h * sigmoid(reduce_sum(h, {1}, true));

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/explain/literals.h"
 #include "core/explain/op_groups.h"
 
 namespace lockstep {
@@ -75,6 +76,19 @@ std::vector<std::uint64_t> exact_labels(const GraphDescriptor& graph) {
   return out;
 }
 
+/// With what the operands are made of, whatever the numbers among them.
+std::vector<std::uint64_t> deep_labels(const GraphDescriptor& graph) {
+  std::vector<std::uint64_t> out(graph.labels().begin(), graph.labels().end());
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    std::uint64_t& label = out[index_of(id)];
+    for (const ValueId operand : graph.operands(id)) {
+      const bool number = constant_of(graph, operand) != kNoValue;
+      label = hash64({label, number ? 0 : out[index_of(operand)]});
+    }
+  }
+  return out;
+}
+
 /// Positions of a longest increasing subsequence.
 std::vector<std::size_t> longest_increasing(const std::vector<ValueId>& values) {
   std::vector<std::size_t> tails;
@@ -108,7 +122,9 @@ class Aligner {
         now_(now),
         out_(old, now),
         old_exact_(exact_labels(old)),
-        new_exact_(exact_labels(now)) {
+        new_exact_(exact_labels(now)),
+        old_deep_(deep_labels(old)),
+        new_deep_(deep_labels(now)) {
     const std::vector<std::uint64_t> old_named = with_names(old, old_exact_);
     const std::vector<std::uint64_t> new_named = with_names(now, new_exact_);
     const NamesOfLabels before = names_of(old_exact_, old_named);
@@ -124,6 +140,7 @@ class Aligner {
     match_labels();
     match_equal_computations();
     match_numbers();
+    match_unnamed_inputs();
     mark_moved();
     return std::move(out_);
   }
@@ -202,20 +219,29 @@ class Aligner {
     }
     const Labels a = Labels(old_labels_).subspan(index_of(range.old_begin), rows);
     const Labels b = Labels(new_labels_).subspan(index_of(range.new_begin), columns);
-    // lengths[i][j]: of the longest common subsequence of what follows i and j.
+    // Of the longest common subsequences that with the most nodes that are made of the same.
+    constexpr std::uint32_t kNode = 4096;  // more than there may be
+    const auto worth = [&](std::size_t i, std::size_t j) {
+      const bool same =
+          old_deep_[index_of(range.old_begin) + i] == new_deep_[index_of(range.new_begin) + j];
+      return kNode + (same ? 1U : 0U);
+    };
+    // worths[i][j]: of the best subsequence of what follows i and j.
     const std::size_t width = columns + 1;
-    std::vector<std::uint32_t> lengths((rows + 1) * width, 0);
+    std::vector<std::uint32_t> worths((rows + 1) * width, 0);
     for (std::size_t i = rows; i-- > 0;)
-      for (std::size_t j = columns; j-- > 0;)
-        lengths[i * width + j] =
-            a[i] == b[j] ? lengths[(i + 1) * width + j + 1] + 1
-                         : std::max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
+      for (std::size_t j = columns; j-- > 0;) {
+        std::uint32_t& best = worths[i * width + j];
+        best = std::max(worths[(i + 1) * width + j], worths[i * width + j + 1]);
+        if (a[i] == b[j]) best = std::max(best, worths[(i + 1) * width + j + 1] + worth(i, j));
+      }
     for (std::size_t i = 0, j = 0; i < rows && j < columns;) {
-      if (a[i] == b[j]) {
+      const std::uint32_t best = worths[i * width + j];
+      if (a[i] == b[j] && best == worths[(i + 1) * width + j + 1] + worth(i, j)) {
         out_.match(range.old_begin + static_cast<ValueId>(i++),
                    range.new_begin + static_cast<ValueId>(j++));
       } else {
-        lengths[(i + 1) * width + j] >= lengths[i * width + j + 1] ? ++i : ++j;
+        worths[(i + 1) * width + j] >= worths[i * width + j + 1] ? ++i : ++j;
       }
     }
   }
@@ -266,7 +292,9 @@ class Aligner {
     std::string out = fmt::format("{} {} ", node.op.number(), node.argument);
     if (graph.is_input(id)) return out + graph.input(id).name;
     if (node.operands == 0) return out + graph.scope(id) + graph.type(id);
+    bool takes_numbers = true;  // and nothing else, which would tell what it computes
     for (const ValueId operand : graph.operands(id)) {
+      takes_numbers = takes_numbers && is_number(graph, operand);
       const ValueId old = to_old == nullptr ? operand : (*to_old)[index_of(operand)];
       if (is_number(graph, operand)) {
         out += "number ";
@@ -276,7 +304,7 @@ class Aligner {
         out += fmt::format("{} ", old);
       }
     }
-    return out;
+    return takes_numbers ? out + graph.place(id) : out;
   }
 
   /// Those that are left, by the ops that take them.
@@ -292,6 +320,38 @@ class Aligner {
           out_.match(theirs, ours);
       }
     }
+  }
+
+  /// Inputs without a name were matched in their order. The ops that take them tell better.
+  void match_unnamed_inputs() {
+    const auto is_unnamed = [](const GraphDescriptor& graph, ValueId id) {
+      return graph.is_input(id) && graph.input(id).name.empty();
+    };
+    std::vector<bool> alike(index_of(now_.size()), false);
+    const auto for_taken = [&](auto what) {
+      for (ValueId id = 0; id < now_.size(); ++id) {
+        const ValueId old = out_.to_old[index_of(id)];
+        if (old == kNoValue) continue;
+        const std::size_t operands = std::min(now_[id].operands, old_[old].operands);
+        for (std::size_t i = 0; i < operands; ++i)
+          if (is_unnamed(now_, now_.operands(id)[i]) && is_unnamed(old_, old_.operands(old)[i]))
+            what(old_.operands(old)[i], now_.operands(id)[i]);
+      }
+    };
+    for_taken([&](ValueId old, ValueId now) {
+      alike[index_of(now)] = alike[index_of(now)] || out_.to_old[index_of(now)] == old;
+    });
+    for (const ValueId id : now_.inputs()) {
+      const ValueId old = out_.to_old[index_of(id)];
+      if (!is_unnamed(now_, id) || old == kNoValue || alike[index_of(id)] ||
+          now_.same_type(id, old_, old))
+        continue;
+      out_.to_old[index_of(id)] = out_.to_new[index_of(old)] = kNoValue;
+    }
+    for_taken([&](ValueId old, ValueId now) {
+      if (out_.to_old[index_of(now)] == kNoValue && out_.to_new[index_of(old)] == kNoValue)
+        out_.match(old, now);
+    });
   }
 
   void match_labels() {
@@ -335,6 +395,8 @@ class Aligner {
   Alignment out_;
   std::vector<std::uint64_t> old_exact_;
   std::vector<std::uint64_t> new_exact_;
+  std::vector<std::uint64_t> old_deep_;
+  std::vector<std::uint64_t> new_deep_;
   std::vector<std::uint64_t> old_labels_;  ///< named
   std::vector<std::uint64_t> new_labels_;
 };

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/explain/attribute_rules.h"
+#include "core/explain/changed_ops.h"
 #include "core/explain/differences.h"
 #include "core/explain/literals.h"
 #include "core/explain/mode_change.h"
@@ -27,7 +28,12 @@ namespace {
 class LeafComparison {
  public:
   LeafComparison(const Comparison& graphs, const RecordedOps& recorded, const ModeChange& mode)
-      : graphs_(graphs), old_(graphs.old), now_(graphs.now), mode_(mode), recorded_(recorded) {
+      : graphs_(graphs),
+        old_(graphs.old),
+        now_(graphs.now),
+        mode_(mode),
+        recorded_(recorded),
+        changed_ops_(graphs) {
     const bool none_came = note_unmatched(now_, graphs.alignment.to_old);
     const bool none_went = note_unmatched(old_, graphs.alignment.to_new);
     same_ops_ = none_came && none_went;
@@ -40,6 +46,8 @@ class LeafComparison {
       if (old_of(id) != kNoValue) add_replaced_sizes(id);
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue && now_[id].op != Op::kInput) compare_attrs(id);
+    for (ValueId id = 0; id < now_.size(); ++id)
+      if (sized_[index_of(id)]) add_mean(id);
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue && now_[id].op == Op::kConstant) compare_constant(id);
     OperandChanges operands(graphs_, {same_ops_, disturbed_lines()}, out_);
@@ -91,7 +99,7 @@ class LeafComparison {
 
   // What follows from them.
 
-  /// What is computed from inputs, or from positions, that have another size.
+  /// What is computed from inputs, or from positions, that have another size, or was cut to one.
   void find_sized() {
     sized_.assign(index_of(now_.size()), false);
     std::vector<bool> by_input = sized_;
@@ -102,14 +110,18 @@ class LeafComparison {
         return operand_changed(id, [&](ValueId operand) { return of[index_of(operand)]; });
       };
       by_input[index_of(id)] = (now_.is_input(id) && resized) || takes(by_input);
-      sized_[index_of(id)] =
-          by_input[index_of(id)] || (now_[id].op == Op::kIota && resized) || takes(sized_);
-      // Of how many elements a mean is, its number follows from.
-      if (old != kNoValue && by_input[index_of(id)] &&
-          info_of(now_[id].op).op_class == OpClass::kReduction)
-        sizes_.add(reduced(old_, old, find_attr(old_, old, Attr::kDims)),
-                   reduced(now_, id, find_attr(now_, id, Attr::kDims)));
+      const bool cut = resized && (now_[id].op == Op::kIota || now_[id].op == Op::kSlice);
+      sized_[index_of(id)] = by_input[index_of(id)] || cut || takes(sized_);
+      if (by_input[index_of(id)]) add_mean(id);
     }
+  }
+
+  /// Of how many elements a mean is, its number follows from.
+  void add_mean(ValueId id) {
+    const ValueId old = old_of(id);
+    if (old == kNoValue || info_of(now_[id].op).op_class != OpClass::kReduction) return;
+    sizes_.add(reduced(old_, old, find_attr(old_, old, Attr::kDims)),
+               reduced(now_, id, find_attr(now_, id, Attr::kDims)));
   }
 
   /// Whether the number, or what repeats it, is taken with something of these.
@@ -187,17 +199,20 @@ class LeafComparison {
         tell_stream(id, old);
         continue;
       }
-      const auto print = [&](IntView list) {
+      const auto print = [&](IntView list, DType result) {
+        // The dtype that an op gives of its own.
+        if (list.empty() && attr == Attr::kTo) return std::string(lockstep::name_of(result));
         return list.empty() && type_of(attr) != AttrType::kInts ? std::string("none")
                                                                 : print_values({attr, list});
       };
       Difference& difference =
           add(Cause::kAttribute, id, fmt::format("{} {}", name_of(id), lockstep::name_of(attr)),
-              print(before), print(values));
+              print(before, old_[old].dtype), print(values, now_[id].dtype));
       const Follows follows = rules().judge(id, attr);
       const bool sized = has(Cause::kInputShape) && sized_[index_of(id)];
       difference.perhaps = follows == Follows::kPerhaps && sized;
-      difference.derived = follows == Follows::kYes || difference.perhaps || other_op_of_line(id);
+      difference.derived = follows == Follows::kYes || difference.perhaps ||
+                           !changed_ops_.are_one(id) || other_op_of_line(id);
       difference.remedy =
           remedy_of_attr(attr, count_elements(now_.sizes(id)) != count_elements(old_.sizes(old)));
       if (attr == Attr::kDims && info_of(now_[id].op).op_class == OpClass::kReduction)
@@ -268,14 +283,17 @@ class LeafComparison {
       difference.derived = follows;
     }
     const bool of_mean = is_of_mean(now_, id) && is_of_mean(old_, old);
+    const bool computed =
+        same_type && is_computed(before, literal, now_[id].dtype) && is_taken_by_sized(id);
+    difference.derived = difference.derived || computed;
     if (has(Cause::kInputShape) && same_type && !of_mean) {
       // It may have been computed from the size, in whatever way, or be a number of its own.
       const bool sized = is_taken_by_sized(id) && may_follow(before, literal, now_[id].dtype);
-      const bool computed = is_taken_by_sized(id) && is_computed(before, literal, now_[id].dtype);
       difference.perhaps = sized && !computed;
       difference.derived = sized || computed || (difference.derived && are_counts(before, literal));
     }
-    difference.derived = difference.derived || of_mean || !is_taken_alike(graphs_, {id, old});
+    difference.derived =
+        difference.derived || of_mean || !is_taken_alike(graphs_, changed_ops_, {id, old});
     if (same_type && before.values.empty()) tell_elements(before, literal, difference);
     if (!difference.derived && !difference.line.empty())
       tell_other_lines(graphs_, {id, old}, difference);
@@ -407,6 +425,7 @@ class LeafComparison {
   const GraphDescriptor& now_;
   const ModeChange& mode_;
   const RecordedOps& recorded_;
+  const ChangedOps changed_ops_;
   bool same_ops_ = false;
   SizeChanges sizes_;
   std::vector<bool> sized_;

@@ -404,11 +404,14 @@ class StructureComparison {
       if (found != before.end() && found->second == alignment_.to_old[index_of(variable)]) continue;
       add_output(now_, now_.outputs()[static_cast<std::size_t>(output)],
                  fmt::format("is now the next value of {}", describe(now_, variable)), false);
+      // What is an input in one graph only is told as such.
+      if (alignment_.to_old[index_of(variable)] == kNoValue) out_.back().derived = true;
     }
     for (const auto& [output, variable] : before) {
       if (after.contains(output)) continue;
       add_output(now_, now_.outputs()[static_cast<std::size_t>(output)],
                  fmt::format("is no longer the next value of {}", describe(old_, variable)), false);
+      if (alignment_.to_new[index_of(variable)] == kNoValue) out_.back().derived = true;
     }
   }
 

@@ -26,8 +26,10 @@ std::string describe(const GraphDescriptor& graph, ValueId id, const std::string
     const std::string& name = graph.input(id).name;
     if (!name.empty()) return name;
     const auto place = std::ranges::find(graph.inputs(), id) - graph.inputs().begin();
-    return type.empty() ? fmt::format("input {} (made before)", place)
-                        : fmt::format("input {} ({}, made before)", place, type);
+    const ValueId user = first_user(graph, id);
+    const std::string line = user == kNoValue ? "" : graph.line(user);
+    return fmt::format("input {} ({}made before{}{})", place, type.empty() ? "" : type + ", ",
+                       line.empty() ? "" : ", taken at ", line);
   }
   std::string out(function_of(graph, id));
   for (const std::string& more : {type, graph.place(id)})

@@ -59,9 +59,26 @@ Follows GroupRules::judge(const GraphDescriptor& graph, const OpGroup& group) co
   return fits_sizes(graph, group) ? Follows::kPerhaps : Follows::kNo;
 }
 
+/// Whether such a value is kept for itself, and the other graph keeps none in its place.
+bool GroupRules::is_kept(const GraphDescriptor& graph, const OpGroup& group) const {
+  const auto kept = [&](const GraphDescriptor& of) {
+    std::vector<ValueId> out;
+    for (const ValueId id : of.outputs())
+      if (is_leaf(of, id) && !of.is_input(id) && !of[id].gradient &&
+          graphs_.to_other(of)[index_of(id)] == kNoValue)
+        out.push_back(id);
+    return out;
+  };
+  return kept(graphs_.other(graph)).empty() && std::ranges::any_of(kept(graph), [&](ValueId id) {
+           return first_user(graph, id) == kNoValue &&
+                  std::ranges::find(group.ids, id) != group.ids.end();
+         });
+}
+
 /// Constants and the like come and go with the ops that they feed, with their numbers, and with
 /// inputs that stand in their places.
 bool GroupRules::only_leaves(const GraphDescriptor& graph, const OpGroup& group) const {
+  if (is_kept(graph, group)) return false;
   const bool numbers =
       std::ranges::find(leaves_, Cause::kConstant, &Difference::cause) != leaves_.end() ||
       std::ranges::any_of(added_, [&](ValueId id) { return now_.is_input(id); }) ||

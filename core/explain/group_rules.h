@@ -30,6 +30,7 @@ class GroupRules {
  private:
   using Counts = std::unordered_map<std::uint64_t, std::int64_t>;
 
+  bool is_kept(const GraphDescriptor& graph, const OpGroup& group) const;
   bool only_leaves(const GraphDescriptor& graph, const OpGroup& group) const;
   bool converts(const GraphDescriptor& graph, const OpGroup& group) const;
   bool follows_input(const GraphDescriptor& graph, const OpGroup& group) const;

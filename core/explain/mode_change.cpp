@@ -41,6 +41,12 @@ std::set<std::uint8_t> numbers_of(const GraphDescriptor& graph) {
   return out;
 }
 
+/// "teacher" of "teacher.drop"; empty if there is none.
+std::string_view parent_of(std::string_view scope) {
+  const std::size_t end = scope.rfind('.');
+  return end == std::string_view::npos ? std::string_view() : scope.substr(0, end);
+}
+
 /// The line of a mode that the other graph has not.
 std::string line_of_new(const GraphDescriptor& graph, const std::set<std::string>& others) {
   for (const auto& [mode, line] : graph.context().mode_lines)
@@ -115,6 +121,30 @@ bool ModeChange::is_called_elsewhere(const GraphDescriptor& graph, const OpGroup
   return std::ranges::any_of(lines, [&](const auto& line) { return line.second == ops; });
 }
 
+bool ModeChange::stands_in_changed_mode(const GraphDescriptor& graph, const OpGroup& group) const {
+  const GraphDescriptor& other = graphs_.other(graph);
+  const std::vector<ValueId>& to_other = graphs_.to_other(graph);
+  const auto own = [&](ValueId id) { return !graph[id].gradient && !is_leaf(graph, id); };
+  std::vector<bool> in_group(index_of(graph.size()), false);
+  for (const ValueId id : group.ids) in_group[index_of(id)] = own(id);
+  const std::string_view module = parent_of(graph.scope(group.told));
+  bool any = false, all = true, of_module = false;
+  const auto meet = [&](ValueId neighbour) {
+    const ValueId theirs = to_other[index_of(neighbour)];
+    if (!own(neighbour) || theirs == kNoValue) return;
+    const bool changed = changed_.contains(other[theirs].mode);
+    any = any || changed;
+    all = all && changed;
+    of_module =
+        of_module || (changed && !module.empty() && parent_of(graph.scope(neighbour)) == module);
+  };
+  for (ValueId id = 0; id < graph.size(); ++id)
+    for (const ValueId operand : graph.operands(id))
+      if (in_group[index_of(id)] != in_group[index_of(operand)])
+        meet(in_group[index_of(id)] ? operand : id);
+  return (any && all) || of_module;
+}
+
 bool ModeChange::explains_ops(const GraphDescriptor& graph, const OpGroup& group) const {
   if (!any()) return false;
   if (is_called_elsewhere(graph, group)) return true;
@@ -140,6 +170,8 @@ bool ModeChange::explains_ops(const GraphDescriptor& graph, const OpGroup& group
         changes_keeper_of(std::string_view(graph.scope(id))
                               .substr(std::min(graph.scope(id).size(), kUpdateScope.size() + 1))))
       return true;
+    const bool draws = graph[id].op == Op::kRandomBits && !graph[id].gradient;
+    if (draws && stands_in_changed_mode(graph, group)) return true;
     if (!in_changed_mode(graph, id)) return false;
     // Dropout draws; in a layer with running values a batch gives them, or they are taken.
     const bool keeps = takes([&](ValueId operand) {

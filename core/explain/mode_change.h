@@ -45,6 +45,9 @@ class ModeChange {
   /// Whether it was recorded in a mode that only one of the graphs has, or where the other graph
   /// was.
   bool in_changed_mode(const GraphDescriptor& graph, ValueId id) const;
+  /// Whether the other graph recorded in such a mode what both have around the group: what all of
+  /// it takes and is taken by, or a part of its module.
+  bool stands_in_changed_mode(const GraphDescriptor& graph, const OpGroup& group) const;
   void note_places(const GraphDescriptor& graph);
 
   const Comparison& graphs_;

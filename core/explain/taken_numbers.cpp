@@ -83,11 +83,17 @@ bool are_taken_in_one_way(const Comparison& graphs, NumberPair a, NumberPair b) 
          std::equal(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(steps), y.begin(), alike);
 }
 
-bool is_taken_alike(const Comparison& graphs, NumberPair number) {
+bool is_taken_alike(const Comparison& graphs, const ChangedOps& ops, NumberPair number) {
   const GraphDescriptor& now = graphs.now;
   for (ValueId id = number.now + 1; id < now.size(); ++id)
-    if (now[id].op != Op::kBroadcast && takes_alike(graphs, id, number)) return true;
-  return std::ranges::find(now.outputs(), number.now) != now.outputs().end();
+    if (now[id].op != Op::kBroadcast && takes_alike(graphs, id, number) && ops.are_one(id))
+      return true;
+  // Or it is kept, perhaps repeated.
+  return std::ranges::any_of(now.outputs(), [&](ValueId id) {
+    const ValueId old = partner(graphs.alignment.to_old, id);
+    return old != kNoValue && constant_of(now, id) == number.now &&
+           constant_of(graphs.old, old) == number.old;
+  });
 }
 
 void tell_other_lines(const Comparison& graphs, NumberPair number, Difference& difference) {

@@ -2,6 +2,7 @@
 // recorded once, by the first line that takes them.
 #pragma once
 
+#include "core/explain/changed_ops.h"
 #include "core/explain/differences.h"
 
 namespace lockstep {
@@ -12,9 +13,9 @@ struct NumberPair {
   ValueId old;
 };
 
-/// Whether some op takes the new number where it took the old one. Otherwise both belong to ops
-/// that only one graph has.
-bool is_taken_alike(const Comparison& graphs, NumberPair number);
+/// Whether some op takes the new number where it took the old one, and is one op in both graphs.
+/// Otherwise each number came or went with ops that only one graph has.
+bool is_taken_alike(const Comparison& graphs, const ChangedOps& ops, NumberPair number);
 
 /// Whether the ops that take two numbers, and those that work on their results, are the same ones
 /// of the same lines up to where the ways meet, as where a loop takes them: not where an expression

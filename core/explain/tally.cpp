@@ -35,7 +35,7 @@ std::vector<std::string> sorted(const std::set<std::string>& values) {
 }
 
 /// The subject whatever sizes it has: where they grow, each step has others. "input 7 (f32[3,8],
-/// made before)" becomes "an input (f32, made before)".
+/// made before...)" becomes "an input (f32, made before...)".
 std::string without_sizes(std::string_view subject) {
   constexpr std::string_view kInput = "input ";
   std::string out;

@@ -76,6 +76,19 @@ TEST_F(PlantedCuts, NamesAVariableThatWasAssigned) {
                           line)));
 }
 
+TEST_F(PlantedCuts, NamesAStateThatBeginsAnewAndNotItsNextValue) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x"), w = input({DType::kF32, Shape{6}}, "w");
+  const auto body = [&](bool again) {
+    Tensor carried = input({DType::kF32, Shape{6}}, "carried", InputKind::kState);
+    const Tensor before = again ? context.filled(0.0, {DType::kF32, Shape{6}}) : carried;
+    const Tensor state = tanh(x * w + before * w);
+    carried.assign(state);
+    return std::vector{sum(exp(state)), carried};
+  };
+  EXPECT_THAT(told(body),
+              ElementsAre(testing::StartsWith("inputs carried f32[6] was replaced by")));
+}
+
 // Modes and reads.
 
 TEST_F(PlantedCuts, NamesEvaluationAtThePlaceOfTraining) {

@@ -130,8 +130,9 @@ TEST_F(PlantedInputs, NamesWhatGrowsByConcatenationOnce) {
     tally.add(told, false, 0);
     if (step == 0) continue;
     EXPECT_THAT(causes_of(told),
-                ElementsAre(fmt::format("input_shape input 0 (made before)[0]: {} -> {}",
-                                        2 * step - 1, 2 * step + 1)));
+                ElementsAre(fmt::format("input_shape input 0 (made before, taken at "
+                                        "planted_inputs_test.cpp:{})[0]: {} -> {}",
+                                        line, 2 * step - 1, 2 * step + 1)));
     EXPECT_EQ(told.differences.front().line, fmt::format("planted_inputs_test.cpp:{}", line));
     EXPECT_THAT(std::string(told.remedy()), testing::HasSubstr("dynamic_update_slice()"));
   }

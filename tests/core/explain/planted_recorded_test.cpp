@@ -161,6 +161,20 @@ TEST_F(PlantedRecorded, NamesTheSizesOfImagesAndNotTheNumberOfAnUnbiasedVariance
   EXPECT_THAT(causes, ElementsAre(HasSubstr("[1]: 20 -> 26"), HasSubstr("[2]: 14 -> 18")));
 }
 
+TEST_F(PlantedRecorded, NamesTheCropOfImagesAndNotTheNumberOfAnUnbiasedVariance) {
+  const Tensor image = input({DType::kF32, Shape{8, 24, 24, 3}}, "batch.image");
+  const auto causes = told([&](bool again) {
+    const std::int64_t width = again ? 24 : 18;
+    line = __LINE__ + 1;
+    const Tensor h = slice_dim(image, 2, 0, width) * 0.5;
+    const Tensor m = mean(h, {0, 1, 2});
+    const Tensor variance = mean(h * h, {0, 1, 2}) - m * m;
+    const auto n = static_cast<double>(8 * 24 * width);
+    return std::vector{sum(exp(h)), variance * (n / (n - 1))};
+  });
+  EXPECT_THAT(causes, ElementsAre(StartsWith(fmt::format("attribute slice {} limit", here()))));
+}
+
 TEST_F(PlantedRecorded, NamesARematBesideANumber) {
   int number = 0;
   for (const bool first : {false, true}) {
@@ -258,6 +272,34 @@ TEST_F(PlantedRecorded, NamesTheModeOfAModuleThatIsCalledOnTwoLines) {
     return train(sum(h), {w, b});
   });
   EXPECT_THAT(causes, ElementsAre(StartsWith(fmt::format("mode the mode set at {}", here()))));
+}
+
+TEST_F(PlantedRecorded, NamesTheModeOfAModuleAndNotTheDropoutThatItEnds) {
+  for (const bool last : {false, true}) {
+    history = {};
+    const auto causes = told([&](bool again) {
+      const RandomKey key{context.scalar(1, DType::kI64, "seed"),
+                          context.scalar(again, DType::kI64, "step"),
+                          input({DType::kI64, Shape{}}, "micro_batch")};
+      const Tensor w = parameter({4, 4}, "teacher.up.weight"), v = parameter({4, 4}, "v");
+      const ModeScope training(context, {.training = true});
+      const auto layer = [&](const char* name, const Tensor& h) {
+        const ModuleScope scope(context, name);
+        if (name == std::string_view("teacher.up")) return tanh(matmul(h, w));
+        return context.mode()->training ? dropout(h, 0.25, key) : h;
+      };
+      Tensor target;
+      {
+        std::optional<ModeScope> part;
+        line = __LINE__ + 1;
+        if (again) part.emplace(context, Mode{.training = false}, std::source_location::current());
+        target = layer("teacher.drop", layer("teacher.up", x));
+        if (!last) target = layer("teacher.up", target);
+      }
+      return train(sum(exp(matmul(layer("student.drop", x), v)) * target), {w, v});
+    });
+    EXPECT_THAT(causes, ElementsAre(StartsWith(fmt::format("mode the mode set at {}", here()))));
+  }
 }
 
 TEST_F(PlantedRecorded, NamesNoLineOfTheStandardLibraryForAMode) {

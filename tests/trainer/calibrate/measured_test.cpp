@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kBriefly = 0.01;
 
-/// Whether `compared` held at one of 10 measurements: other work on the machine slows down either side
-/// of a comparison, a wrong measurement is wrong every time.
+/// Whether `compared` held at one of 10 measurements: other work on the machine slows down either
+/// side of a comparison, a wrong measurement is wrong every time.
 template <class Compared>
 testing::AssertionResult when_measured_again(const Compared& compared) {
   testing::AssertionResult result = compared();
@@ -72,7 +72,8 @@ TEST(Calibrate, ASmallSetIsFasterThanMemoryAndAllIsAboveZero) {
   const MemoryRate beyond = rate(64 << 20);
   EXPECT_GT(beyond.copy_bytes_per_s, 1e8);
   EXPECT_GT(beyond.triad_bytes_per_s, 1e8);
-  if (kSanitized) GTEST_SKIP() << "each element of a triad is checked, so that no cache makes it faster";
+  if (kSanitized)
+    GTEST_SKIP() << "each element of a triad is checked, so that no cache makes it faster";
   EXPECT_TRUE(when_measured_again([&] {
     const MemoryRate cached = rate(16 << 10);
     const MemoryRate memory = rate(64 << 20);
@@ -82,7 +83,8 @@ TEST(Calibrate, ASmallSetIsFasterThanMemoryAndAllIsAboveZero) {
     }
     return testing::AssertionFailure()
            << "copy " << cached.copy_bytes_per_s << ", from memory " << memory.copy_bytes_per_s
-           << ", triad " << cached.triad_bytes_per_s << ", from memory " << memory.triad_bytes_per_s;
+           << ", triad " << cached.triad_bytes_per_s << ", from memory "
+           << memory.triad_bytes_per_s;
   }));
 }
 

@@ -95,19 +95,19 @@ training: {max_steps: 1, global_batch_size: 8, micro_batch_size: 8}
 optimizer: {learning_rate: 0.1}
 )";
 
-LoadedConfig load(const Registry& registry, const std::vector<std::string>& overrides = {},
-                  const std::string& text = kCurve) {
+LoadedConfig config_with(const Registry& registry, const std::vector<std::string>& overrides = {},
+                         const std::string& text = kCurve) {
   return parse_config(text, "run.yaml", registry, overrides);
 }
 
 std::string registry_error(const std::vector<std::string>& overrides,
                            const std::string& text = kCurve) {
-  return error_of([&] { load(with_curves(), overrides, text); });
+  return error_of([&] { config_with(with_curves(), overrides, text); });
 }
 
 TEST(Registry, GivesAnOwnModelAndDatasetTheirOwnKeys) {
   const Registry registry = with_curves();
-  const Config config = load(registry, {"model.dropout=0.5", "model.n_layer=many"}).config;
+  const Config config = config_with(registry, {"model.dropout=0.5", "model.n_layer=many"}).config;
   const auto& model = config.model.keys.as<CurveModel::Config>();
   EXPECT_EQ(model.width, 4);
   EXPECT_EQ(model.dropout, 0.5);
@@ -128,7 +128,7 @@ TEST(Registry, KeysOfOneNameAreEachRowsOwn) {
   EXPECT_THAT(registry_error({"model.widht=1"}), HasSubstr("did you mean 'width'?"));
   EXPECT_THAT(registry_error({"tokenizer.type=char"}),
               HasSubstr("'tokenizer.type' has no effect with 'model.name: curve'"));
-  const Config mlp = load(with_curves(), {"model.name=mlp", "data.type=synthetic"}).config;
+  const Config mlp = config_with(with_curves(), {"model.name=mlp", "data.type=synthetic"}).config;
   EXPECT_EQ(mlp.model.keys.as<Mlp::Config>().n_classes, 10) << "the file's own keys are dropped";
 }
 
@@ -147,7 +147,7 @@ TEST(Registry, AModelChecksItsOwnRulesAndItsData) {
 
 TEST(Registry, AShownConfigLoadsAgainWithTheProgramThatHasTheModelOnly) {
   const Registry registry = with_curves();
-  const Config config = load(registry).config;
+  const Config config = config_with(registry).config;
   const std::string yaml = config_yaml(config, registry);
   EXPECT_THAT(yaml,
               StartsWith("run:\n  dir: runs\n  name: run\n  seed: 1337\nmodel:\n  name: curve\n"

@@ -106,7 +106,17 @@ bool GroupRules::converts(const GraphDescriptor& graph, const OpGroup& group) co
            graph[graph.operands(from)[0]].dtype == graph[id].dtype;
   });
   return !rounds && !graph[group.told].gradient && std::ranges::all_of(group.ids, is_conversion) &&
-         (touches_other_dtype(graph, group) || place_takes_other_dtype(graph, group));
+         (touches_other_dtype(graph, group) || place_takes_other_dtype(graph, group) ||
+          is_next_of_other_dtype(graph, group));
+}
+
+/// Whether it makes next values of inputs that have another dtype, which these must have, too.
+bool GroupRules::is_next_of_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
+  return std::ranges::any_of(graph.updates(), [&](const Update& update) {
+    const ValueId input = graph.inputs()[static_cast<std::size_t>(update.input)];
+    const ValueId next = graph.outputs()[static_cast<std::size_t>(update.output)];
+    return has_other_dtype(graph, input) && std::ranges::find(group.ids, next) != group.ids.end();
+  });
 }
 
 /// Whether a loop over inputs, as that of an update over parameters, has one more or less, of

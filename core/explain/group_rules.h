@@ -41,6 +41,7 @@ class GroupRules {
   std::set<std::int64_t> changed_sizes(const GraphDescriptor& graph) const;
   bool has_other_dtype(const GraphDescriptor& graph, ValueId id) const;
   bool touches_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const;
+  bool is_next_of_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const;
   bool place_takes_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const;
   std::set<std::string> find_sized_lines(const GraphDescriptor& graph,
                                          const std::vector<ValueId>& own) const;

@@ -158,6 +158,21 @@ TEST_F(PlantedInputs, TakesConversionsForAConsequenceOfTheDType) {
   EXPECT_THAT(causes, ElementsAre("input_dtype batch.x: f32 -> bf16"));
 }
 
+TEST_F(PlantedInputs, TakesTheConversionOfItsNextValueForAConsequenceOfTheDType) {
+  const Tensor g = input({DType::kF32, Shape{6}}, "batch.g");
+  const auto body = [&](bool half) {
+    Tensor momentum =
+        input({half ? DType::kBF16 : DType::kF32, Shape{6}}, "momentum", InputKind::kState);
+    const Tensor fresh = convert(momentum, DType::kF32) * 0.9 + g;
+    momentum.assign(convert(fresh, momentum.dtype()));
+    return std::vector{sum(fresh * 0.01), momentum};
+  };
+  EXPECT_THAT(told(body), ElementsAre("input_dtype momentum: f32 -> bf16"));
+  history = {};
+  EXPECT_THAT(told([&] { return body(true); }, [&] { return body(false); }),
+              ElementsAre("input_dtype momentum: bf16 -> f32"));
+}
+
 TEST_F(PlantedInputs, NamesAnInputThatBecameABatch) {
   const auto body = [&](bool again) {
     const Tensor x =

@@ -182,7 +182,8 @@ class Aligner {
       out_.match(--range.old_end, --range.new_end);
   }
 
-  /// Nodes whose labels are unique in both parts, as many as are in order.
+  /// Nodes whose labels are unique in both parts, as many as are in order. No numbers, which stand
+  /// where they are first used: one that is used again after its change has another place.
   std::vector<std::pair<ValueId, ValueId>> find_anchors(const Range& range) const {
     struct Seen {
       int old = 0;
@@ -201,7 +202,7 @@ class Aligner {
     std::vector<ValueId> news;
     for (ValueId id = range.new_begin; id < range.new_end; ++id) {
       const Seen& label = seen[new_labels_[index_of(id)]];
-      if (label.old != 1 || label.now != 1) continue;
+      if (label.old != 1 || label.now != 1 || now_[id].op == Op::kConstant) continue;
       olds.push_back(label.place);
       news.push_back(id);
     }

@@ -398,6 +398,24 @@ TEST_F(PlantedRecorded, NamesOneMoreTurnOfALoopAndNoNumbersOfTheOthers) {
   EXPECT_THAT(causes, testing::Not(testing::Contains(StartsWith("constant"))));
 }
 
+TEST_F(PlantedRecorded, NamesANumberThatWasThatOfAFunctionOnItsLineAndNoOrder) {
+  const auto causes = told([&](bool again) {
+    const Tensor w = parameter({4, 4}, "w");
+    Tensor h = x;
+    for (int turn = 0; turn < 3; ++turn) {
+      if (again) h = tanh(h);
+      const Tensor gate = matmul(h, w);
+      line = __LINE__ + 1;
+      const Tensor f = sigmoid(gate + (again ? 0.45 : 1.0));
+      h = h * f;
+    }
+    return train(sum(h), {w});
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("constant"), HasSubstr(here()),
+                                        testing::EndsWith(": 1 -> 0.45")),
+                                  StartsWith("op_added tanh")));
+}
+
 TEST_F(PlantedRecorded, NamesTheDropoutOfAttentionAndNotItsKey) {
   const Tensor q = input({DType::kF32, Shape{2, 3, 2, 4}}, "batch.q");
   const auto causes = told([&](bool again) {

@@ -264,6 +264,18 @@ void ProgramHistory::judge_numbers(std::vector<Difference>& differences) {
   std::ranges::stable_sort(differences, {}, &Difference::derived);
 }
 
+/// Whether a step was cut at `end`, and never after the read.
+bool ProgramHistory::was_cut_without(const CutSite& read, const CutSite& end) const {
+  bool any = false;
+  for (const Entry& entry : graphs_) {
+    const CutContext& context = entry.graph->context();
+    if (!(context.end == end)) continue;
+    if (context.begin == read) return false;
+    any = true;
+  }
+  return any;
+}
+
 Explanation ProgramHistory::explain(const GraphDescriptor& now) {
   Choice choice = choose(now);
   Explanation out;
@@ -285,6 +297,11 @@ Explanation ProgramHistory::explain(const GraphDescriptor& now) {
   } else if (is_rest_of(now, old)) {
     put_in_front(read_difference(context.begin, "cut the step; this is what came after it"),
                  out.differences);
+  } else if (is_rest_of(old, now) && context.end.by_read && context.begin == context.end &&
+             was_cut_without(context.end, before.begin)) {
+    const std::string what =
+        fmt::format("now cuts the step, in place of that at {}", before.begin.line);
+    put_in_front(read_difference(context.end, what.c_str()), out.differences);
   } else if (is_rest_of(old, now)) {
     put_in_front(read_difference(before.begin, "no longer cuts the step"), out.differences);
   }

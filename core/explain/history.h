@@ -79,6 +79,7 @@ class ProgramHistory {
   };
   Choice choose(const GraphDescriptor& now) const;
   Choice choose_at_place(const GraphDescriptor& now) const;
+  bool was_cut_without(const CutSite& read, const CutSite& end) const;
   void judge_numbers(std::vector<Difference>& differences);
   void forget_oldest();
 

@@ -154,6 +154,30 @@ TEST_F(PlantedCuts, NamesTheReadThatNoLongerCutsAStep) {
               ElementsAre("value_read the read at main.cpp:33 no longer cuts the step"));
 }
 
+TEST_F(PlantedCuts, NamesTheReadThatCutsAStepInPlaceOfALaterOne) {
+  // An early read is new, or there was one before the late read, which is gone.
+  const auto causes = [](bool was_early) {
+    Planted plant;
+    Tensor p = plant.input({DType::kF32, Shape{6}}, "p", InputKind::kParameter);
+    const auto record = [&](bool early, bool late) {
+      const Tensor g = exp(p * 2.0), norm = sum(g * g);
+      Explanation out;
+      if (early) out = plant.cut({"value read", "main.cpp:33", true});
+      p.assign(p - tanh(g / norm) * 0.1);
+      if (late) plant.cut({"value read", "main.cpp:40", true});
+      return out;
+    };
+    for (int step = 0; step < 2; ++step) record(was_early, true);
+    record(true, false);
+    return causes_of(record(true, false));
+  };
+  EXPECT_THAT(causes(false),
+              ElementsAre("value_read the read at main.cpp:33 now cuts the step, in place of that "
+                          "at main.cpp:40"));
+  EXPECT_THAT(causes(true),
+              ElementsAre("value_read the read at main.cpp:40 no longer cuts the step"));
+}
+
 TEST_F(PlantedCuts, NamesAReadOfAllThatTheStepMade) {
   const Tensor x = input({DType::kF32, Shape{6}}, "x");
   const auto record = [&] { return sum(exp(x) * 3.0); };

@@ -221,7 +221,8 @@ class Aligner {
     const Labels a = Labels(old_labels_).subspan(index_of(range.old_begin), rows);
     const Labels b = Labels(new_labels_).subspan(index_of(range.new_begin), columns);
     // Of the longest common subsequences that with the most nodes that are made of the same.
-    constexpr std::uint32_t kNode = 4096;  // more than there may be
+    constexpr std::uint32_t kNode = 4096;
+    static_assert(std::size_t{kNode} * kNode > kTableCells, "more than there may be in one");
     const auto worth = [&](std::size_t i, std::size_t j) {
       const bool same =
           old_deep_[index_of(range.old_begin) + i] == new_deep_[index_of(range.new_begin) + j];

@@ -98,8 +98,8 @@ bool ModeChange::in_changed_mode(const GraphDescriptor& graph, ValueId id) const
 }
 
 bool ModeChange::changes_keeper_of(std::string_view variable) const {
-  const std::size_t end = variable.rfind('.');
-  return end != std::string_view::npos && modules_.contains(variable.substr(0, end));
+  const std::string_view keeper = parent_of(variable);
+  return !keeper.empty() && modules_.contains(keeper);
 }
 
 bool ModeChange::is_called_elsewhere(const GraphDescriptor& graph, const OpGroup& group) const {

@@ -103,6 +103,7 @@ CommandResult checkpoint_ls(const std::string& path) {
   files.insert(files.end(), suspects.begin(), suspects.end());
   if (files.empty()) return {"no checkpoints\n", 0};
   std::vector<Examined> examined;
+  examined.reserve(files.size());
   for (const CheckpointFile& file : files) examined.push_back(examine(file.path));
   TrainerState newest;
   for (std::size_t i = 0; i < sound; ++i)

@@ -20,12 +20,11 @@ void make_folder(const std::string& folder) {
 
 [[noreturn]] void raise_out_of_space(const std::string& path, std::uint64_t needed,
                                      const std::string& cause) {
-  raise(
-      ErrorKind::kCheckpoint,
-      "cannot save the checkpoint {}: {}; it needs {} bytes and {} are free. Earlier checkpoints "
-      "are intact. Free space, raise the quota or file size limit, lower checkpoint.keep_last, or "
-      "set run.dir to another disk",
-      path, cause, needed, free_bytes(parent_folder(path)));
+  raise(ErrorKind::kCheckpoint,
+        "cannot save the checkpoint {}: {}; it needs {} bytes and {} are free. Earlier checkpoints "
+        "are intact. Free space, raise the quota or file size limit, lower keep_last, or save to "
+        "another disk",
+        path, cause, needed, free_bytes(parent_folder(path)));
 }
 
 void write_file(const std::string& path, const CheckpointState& state, PosixFile& file) {

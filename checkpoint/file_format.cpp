@@ -1,5 +1,7 @@
 #include "checkpoint/file_format.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "checkpoint/hdf5_file.h"
@@ -28,7 +30,7 @@ void write_tensors(Hdf5File& file, const std::string& group, const NamedTensors&
   file.create_group(group);
   for (const auto& [name, tensor] : tensors) {
     require_storable(name);
-    file.write_tensor(group + "/" + name, tensor);
+    file.write_tensor(fmt::format("{}/{}", group, name), tensor);
   }
 }
 

@@ -38,7 +38,7 @@ std::size_t size_of(StoredType type) {
   return kTypeRows.at(static_cast<std::size_t>(type)).bytes;
 }
 
-StoredType decode_type(RegionCursor body) {
+StoredType decode_type(const RegionCursor& body) {
   for (const TypeRow& row : kTypeRows) {
     RegionCursor rest = body;
     if (rest.remaining() < row.encoding.size()) continue;

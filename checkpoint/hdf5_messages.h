@@ -39,7 +39,7 @@ struct StoredAttribute {
 };
 
 // Each reads one message's body to its end. Errors of the cursor.
-StoredType decode_type(RegionCursor body);
+StoredType decode_type(const RegionCursor& body);
 Shape decode_shape(RegionCursor body);
 StoredLayout decode_layout(RegionCursor body);
 void decode_fill_value(RegionCursor body);

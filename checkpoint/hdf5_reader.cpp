@@ -23,6 +23,7 @@ DType dtype_of(const StoredElement& element, const std::string& attribute,
   if (element.dtype == DType::kBool) return DType::kBool;
   if (attribute == "bf16" || attribute == "bool") {
     const std::string needed = attribute == "bf16" ? "u16" : "u8";
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): both are names of dtypes
     if (element.name == needed) return *parse_dtype(attribute);
     refuse(regions, object,
            fmt::format("has the attribute dtype = \"{}\" but is {}; it must be {}", attribute,

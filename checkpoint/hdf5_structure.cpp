@@ -228,6 +228,7 @@ class StructureReader {
 
   void fill_tensor(const Messages& messages, const std::string& path, Hdf5Object& object) {
     object.kind = Hdf5Object::Kind::kTensor;
+    // NOLINTBEGIN(bugprone-unchecked-optional-access): a dataset has all of these
     object.shape = *messages.shape;
     object.dtype = plain_dtype(*messages.type, path);
     const auto elements = static_cast<std::uint64_t>(object.shape.elements());
@@ -236,6 +237,7 @@ class StructureReader {
         object.bytes != layout.bytes) {
       regions_.fail(path, fmt::format("{} elements are not in {} bytes", elements, layout.bytes));
     }
+    // NOLINTEND(bugprone-unchecked-optional-access)
     if (object.bytes == 0) return;
     regions_.claim(layout.address, layout.bytes, path);
     object.offset = base_ + layout.address;
@@ -275,8 +277,10 @@ class StructureReader {
 
   void fill_text(const Messages& messages, const std::string& path, Hdf5Object& object) {
     object.kind = Hdf5Object::Kind::kText;
+    // NOLINTBEGIN(bugprone-unchecked-optional-access): a dataset has all of these
     if (messages.shape->rank() != 0) regions_.fail(path, "it is an array of texts");
     const StoredLayout& layout = *messages.layout;
+    // NOLINTEND(bugprone-unchecked-optional-access)
     if (layout.bytes != size_of(StoredType::kText)) regions_.fail(path, "it is not a text");
     const auto element = regions_.read(layout.address, layout.bytes, path);
     RegionCursor in = cursor(element, path);

@@ -33,7 +33,7 @@ Hdf5Handle hdf5_type_of(DType dtype, const PosixFile& file) {
     case DType::kF64: return copy_of(H5T_IEEE_F64LE, file);
     case DType::kI32: return copy_of(H5T_STD_I32LE, file);
     case DType::kI64: return copy_of(H5T_STD_I64LE, file);
-    case DType::kU8: return copy_of(H5T_STD_U8LE, file);
+    case DType::kU8:
     case DType::kBool: return copy_of(H5T_STD_U8LE, file);
   }
   __builtin_unreachable();

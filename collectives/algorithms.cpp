@@ -228,6 +228,7 @@ void reduce_scatter(const Group& group, DType dtype, std::byte* data, std::int64
     };
     std::byte* received = scratch.get(length * width * group.size());
     std::vector<const std::byte*> operands;
+    operands.reserve(static_cast<std::size_t>(group.size()));
     for (int member = 0; member < group.size(); ++member)
       operands.push_back(member == group.self() ? part(member).data()
                                                 : received + member * length * width);

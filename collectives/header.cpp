@@ -201,6 +201,7 @@ std::optional<std::string> describe_mismatch(std::span<const CollectiveHeader> h
     camp->second.push_back(rank);
   }
   std::vector<std::string> claims;
+  claims.reserve(camps.size());
   for (const auto& [text, ranks] : camps) {
     claims.push_back(ranks.size() == 1 ? fmt::format("rank {} has {}", ranks[0], text)
                                        : fmt::format("ranks {} have {}", enumerate(ranks), text));

@@ -107,15 +107,18 @@ std::vector<CollectiveHeader> HeaderExchange::headers_on_node(
     const CollectiveHeader& mine, const std::function<void()>& interrupt) {
   flags_->wait_for_all(Progress::kPosted, mine.sequence + 1, interrupt);
   std::vector<CollectiveHeader> out;
+  out.reserve(static_cast<std::size_t>(flags_->size()));
   for (int local_rank = 0; local_rank < flags_->size(); ++local_rank)
     out.push_back(flags_->header(local_rank, mine.sequence));
   return out;
 }
 
 CollectiveVerdict HeaderExchange::compare_between_peers(const std::vector<CollectiveHeader>& mine) {
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): only a peer calls this
+  const Group& peers = *peers_;
   Summary summary = Summary::of(mine[0]);
   for (const CollectiveHeader& header : mine) summary.add(Summary::of(header));
-  summary = summary_of_all(summary);
+  summary = summary_of_all(peers, summary);
   CollectiveVerdict verdict;
   verdict.digests_differ = summary.same_digest == 0;
   if (summary.same != 0) return verdict;
@@ -126,7 +129,7 @@ CollectiveVerdict HeaderExchange::compare_between_peers(const std::vector<Collec
   // Peers are in the order of positions, and so are the ranks of each.
   std::vector<CollectiveHeader> all(static_cast<std::size_t>(topology_.size()));
   std::size_t position = 0;
-  for (const std::string& of_peer : gather_strings(*peers_, bytes))
+  for (const std::string& of_peer : gather_strings(peers, bytes))
     for (std::size_t at = 0; at < of_peer.size(); at += sizeof(CollectiveHeader)) {
       const int rank = topology_.by_position()[position++];
       std::memcpy(&all[static_cast<std::size_t>(rank)], of_peer.data() + at,
@@ -135,15 +138,15 @@ CollectiveVerdict HeaderExchange::compare_between_peers(const std::vector<Collec
   return judge(all);
 }
 
-HeaderExchange::Summary HeaderExchange::summary_of_all(const Summary& mine) const {
+HeaderExchange::Summary HeaderExchange::summary_of_all(const Group& peers, const Summary& mine) {
   Summary out = mine;
-  if (peers_->size() > kMaxDirectPeers) {
-    tree_add(*peers_, out);
+  if (peers.size() > kMaxDirectPeers) {
+    tree_add(peers, out);
     return out;
   }
-  std::vector<Summary> all(static_cast<std::size_t>(peers_->size()));
-  all[static_cast<std::size_t>(peers_->self())] = mine;
-  all_gather(*peers_, reinterpret_cast<std::byte*>(all.data()), sizeof(Summary));
+  std::vector<Summary> all(static_cast<std::size_t>(peers.size()));
+  all[static_cast<std::size_t>(peers.self())] = mine;
+  all_gather(peers, reinterpret_cast<std::byte*>(all.data()), sizeof(Summary));
   out = all[0];
   for (const Summary& other : all) out.add(other);
   return out;

@@ -49,7 +49,7 @@ class HeaderExchange {
   std::vector<CollectiveHeader> headers_on_node(const CollectiveHeader& mine,
                                                 const std::function<void()>& interrupt);
   CollectiveVerdict compare_between_peers(const std::vector<CollectiveHeader>& mine);
-  Summary summary_of_all(const Summary& mine) const;
+  static Summary summary_of_all(const Group& peers, const Summary& mine);
 
   const Topology& topology_;
   SharedFlags* flags_;

@@ -152,6 +152,7 @@ class MpiTransport final : public Transport {
                         MPI_COMM_WORLD),
           "MPI_Allgather");
     std::vector<std::string> hosts;
+    hosts.reserve(ids.size());
     for (std::size_t r = 0; r < ids.size(); ++r) hosts.emplace_back(&names[r * kHostBytes]);
     return {rank, ids, std::move(hosts)};
   }

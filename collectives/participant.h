@@ -38,8 +38,10 @@ class Participant {
 
   /// Null if ranks share no memory.
   const std::shared_ptr<SharedArena>& arena() const { return arena_; }
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the constructor sets it
   HeaderExchange& header_exchange() { return *header_exchange_; }
   /// Whether a sum in shared memory needs messages to other nodes.
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the constructor sets it
   bool sums_need_messages() const { return header_exchange_->needs_messages(); }
 
   /// Moves and sums the data of a collective whose headers match. `region`: the shared region that

@@ -19,7 +19,7 @@ namespace {
 // gigabytes stays far below the kernel's limit of 65,530 mappings. If each lane gets a good number
 // of them, a stripe is a huge page: a core reads a view of smaller ones half as fast.
 std::size_t stripe_of(std::size_t bytes, int lanes) {
-  constexpr std::size_t kSmallest = 16 * 1024;
+  constexpr std::size_t kSmallest = std::size_t{16} * 1024;
   constexpr std::size_t kHugePagesOfALane = 16;
   const std::size_t stripe = std::max(kSmallest, std::bit_ceil(bytes / 1024));
   const bool huge =

@@ -40,6 +40,7 @@ std::vector<Candidate> candidates(const LengthStatistics& lengths, std::int64_t 
   rounded[round_up(lengths.longest)] += 0;
   std::vector<Candidate> out;
   std::int64_t sum = 0;
+  out.reserve(rounded.size());
   for (const auto& [length, count] : rounded) out.push_back({length, sum += count});
   return out;
 }
@@ -164,6 +165,7 @@ ChosenPadding choose_padding(const Padding& padding, const LengthStatistics& len
     computed += length * count * lengths.batch;
   }
   std::vector<std::string> names;
+  names.reserve(programs.size());
   for (const auto& [length, count] : programs) names.push_back(fmt::format("{}", length));
   constexpr std::size_t kListed = 16;
   if (names.size() > kListed) {

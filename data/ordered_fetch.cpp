@@ -79,6 +79,7 @@ void OrderedFetch::start_groups() {
 
 std::vector<HostBatch> OrderedFetch::next() {
   if (failure_) std::rethrow_exception(failure_);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): without an end there is a next
   LS_CHECK(has_next(), "a loader was read past its end, {}", *options_.end);
   std::shared_ptr<Group> group;
   if (work_ == nullptr) {

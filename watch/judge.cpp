@@ -54,6 +54,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 /// "ranks 0 1 3 wait", "rank 0 waits"
 std::string list_waiting(const std::vector<const RankReport*>& ranks) {
   std::vector<int> numbers;
+  numbers.reserve(ranks.size());
   for (const RankReport* report : ranks) numbers.push_back(report->rank);
   return list_ranks(numbers) + (ranks.size() == 1 ? " waits" : " wait");
 }

@@ -31,6 +31,7 @@ class Reader {
   T get() {
     T value{};
     const std::string_view bytes = take(sizeof(T));
+    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): it has that size
     if (ok_) std::memcpy(&value, bytes.data(), sizeof(T));
     return value;
   }

@@ -19,6 +19,7 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -157,11 +158,13 @@ class SideHub::Server {
 
   void listen(const tcp& protocol, error_code& error) {
     error_code ignored;
+    // NOLINTBEGIN(bugprone-unused-return-value): they return `error` and `ignored` once more
     acceptor_.close(ignored);
     acceptor_.open(protocol, error);
     if (!error && protocol == tcp::v6()) acceptor_.set_option(asio::ip::v6_only(false), error);
     if (!error) acceptor_.bind({protocol, 0}, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    // NOLINTEND(bugprone-unused-return-value)
   }
 
   void accept() {
@@ -177,7 +180,7 @@ class SideHub::Server {
 
   void drop(const NodePtr& node) {
     error_code ignored;
-    node->socket.close(ignored);
+    std::ignore = node->socket.close(ignored);
     nodes_.erase(node);
   }
 

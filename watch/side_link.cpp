@@ -14,6 +14,7 @@
 #include <mutex>
 #include <sstream>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "core/base/clock.h"
@@ -115,7 +116,7 @@ class SideLink::Client {
     const std::uint64_t attempt = ++line.attempt;
     line.connected = line.sending = false;
     error_code ignored;
-    line.socket.close(ignored);
+    std::ignore = line.socket.close(ignored);
     const tcp::endpoint to = line.endpoints[line.next++ % line.endpoints.size()];
     line.timer.expires_after(kConnectPatience);
     line.timer.async_wait([this, &line, attempt](error_code error) {
@@ -142,7 +143,7 @@ class SideLink::Client {
     const std::uint64_t attempt = ++line.attempt;
     line.connected = false;
     error_code ignored;
-    line.socket.close(ignored);
+    std::ignore = line.socket.close(ignored);
     line.timer.expires_after(kPause);
     line.timer.async_wait([this, &line, attempt](error_code error) {
       if (!error && !is_over(line, attempt)) connect(line);

@@ -125,7 +125,7 @@ std::unique_ptr<Watch> Watch::of_this_process() {
   try {
     if (MappedPages pages = make_own_pages())
       out->watch_thread_ = std::make_unique<WatchThread>(std::move(pages));
-  } catch (const std::system_error&) {
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): nothing is to be done
     // No thread is available: a command that needs none can still do its work, unwatched.
   }
   return out;
@@ -387,6 +387,7 @@ void Watch::WatchThread::announce(const Judgement& judgement, const Scene& scene
 // The lowest rank of the node waits until the others are gone; the others wait until it waits. So
 // if one is stuck while it ends, another is still there to report it.
 bool Watch::WatchThread::others_have_left() {
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): who has no peers does not wait for them
   for (const RankReport& report : peers_->read()) {
     const bool is_lockstep = report.beat > 0 || is_halted(report.state);  // not a script around it
     if (!is_lockstep || report.state == ProcessState::kGone) continue;

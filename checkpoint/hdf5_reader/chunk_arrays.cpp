@@ -119,7 +119,7 @@ class ExtensibleArray : ArrayReader {
     smallest_ = in.number<std::uint8_t>();
     const std::uint64_t pointers = in.number<std::uint8_t>();
     const unsigned page_bits = in.number<std::uint8_t>();
-    in.skip(6 * 8);  // numbers and sums
+    in.skip(std::size_t{6} * 8);  // numbers and sums
     const auto index = in.number<std::uint64_t>();
     if (max_bits > 48 || !std::has_single_bit(smallest_) || !std::has_single_bit(pointers) ||
         page_bits > kMaxPageBits || max_bits < log2_of(smallest_))
@@ -128,7 +128,7 @@ class ExtensibleArray : ArrayReader {
     offset_bytes_ = (max_bits + 7) / 8;
     super_blocks_ = 1 + max_bits - log2_of(smallest_);
     // Blocks of super blocks below this one stand in the index block.
-    const std::uint64_t direct = 2 * log2_of(pointers);
+    const std::uint64_t direct = std::uint64_t{2} * log2_of(pointers);
     if (direct > super_blocks_) in.fail("its array of chunks has an impossible size");
     if (index != kUndefined) read_index(index, in_index, 2 * (pointers - 1), direct);
   }

@@ -199,6 +199,7 @@ class ChunkFinder {
 
 std::vector<std::uint64_t> chunk_grid(const StoredDataset& dataset) {
   std::vector<std::uint64_t> out;
+  out.reserve(static_cast<std::size_t>(dataset.shape.rank()));
   for (int i = 0; i < dataset.shape.rank(); ++i)
     out.push_back(divide_up(static_cast<std::uint64_t>(dataset.shape[i]),
                             dataset.elements.chunk[static_cast<std::size_t>(i)]));

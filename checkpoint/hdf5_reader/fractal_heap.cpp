@@ -32,7 +32,7 @@ FractalHeap::FractalHeap(FileRegions& regions, std::uint64_t address, std::strin
   if (in.number<std::uint16_t>() != 0) in.fail("a heap with filters is not supported");
   has_checksums_ = (in.number<std::uint8_t>() & 2) != 0;
   const std::uint64_t largest_object = in.number<std::uint32_t>();
-  in.skip(12 * 8);  // large objects, free space, sums
+  in.skip(std::size_t{12} * 8);  // large objects, free space, sums
   width_ = in.number<std::uint16_t>();
   first_bytes_ = in.number<std::uint64_t>();
   const auto largest = in.number<std::uint64_t>();

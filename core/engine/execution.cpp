@@ -43,10 +43,10 @@ class Run {
   }
 
   void run() {
-    if (program_.has_gradient_program()) {
+    if (reduction_) {
       activity().begin_on_device(Phase::kForward, execution_.step);
       for (std::int64_t micro_batch = 0; micro_batch < micro_batches_; ++micro_batch)
-        run_gradient_program(micro_batch);
+        run_gradient_program(*reduction_, micro_batch);
       activity().begin_on_device(Phase::kReduce, execution_.step);
       reduction_->wait();
     }
@@ -214,7 +214,7 @@ class Run {
                      .correlation = execution_.correlation}};
   }
 
-  void run_gradient_program(std::int64_t micro_batch) {
+  void run_gradient_program(Reduction& reduction, std::int64_t micro_batch) {
     const SplitStep& split = program_.split;
     PlanMemory memory;
     memory.arena = arena_->data();
@@ -222,18 +222,18 @@ class Run {
       memory.inputs.push_back(input_memory(input, micro_batch));
     const auto reduced = static_cast<std::int32_t>(program_.reduction.offsets.size());
     for (std::int32_t value = 0; value < reduced; ++value)
-      memory.outputs.push_back(reduction_->slot(value));
+      memory.outputs.push_back(reduction.slot(value));
     for (const std::int32_t output : split.gradient_outputs)
       memory.outputs.push_back(
           results_[static_cast<std::size_t>(output)][static_cast<std::size_t>(micro_batch)]
               ->data());
     PlanCallbacks callbacks;
-    callbacks.before_outputs = [&] { reduction_->begin_writing(); };
+    callbacks.before_outputs = [&] { reduction.begin_writing(); };
     callbacks.finished = [&](std::int32_t output) {
-      if (output < reduced) reduction_->finish_value(output);
+      if (output < reduced) reduction.finish_value(output);
     };
     run_plan(execution_.program->gradient, memory, context(false, micro_batch), callbacks);
-    reduction_->finish_micro_batch();
+    reduction.finish_micro_batch();
   }
 
   void copy_held_inputs() {
@@ -254,6 +254,7 @@ class Run {
         memory.inputs.push_back(donated_[i]);
       } else if (input.reduced >= 0) {
         // A plan writes to donated inputs only.
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): what is reduced has a reduction
         memory.inputs.push_back(const_cast<std::byte*>(reduction_->result(input.reduced)));
       } else {
         memory.inputs.push_back(input_memory(input.step_input, 0));

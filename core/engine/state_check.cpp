@@ -27,6 +27,7 @@ std::vector<std::vector<std::size_t>> groups_of(const std::vector<std::uint64_t>
   std::map<std::uint64_t, std::vector<std::size_t>> by_hash;
   for (std::size_t rank = 0; rank < hashes.size(); ++rank) by_hash[hashes[rank]].push_back(rank);
   std::vector<std::vector<std::size_t>> out;
+  out.reserve(by_hash.size());
   for (auto& [hash, ranks] : by_hash) out.push_back(std::move(ranks));
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
     return a.size() != b.size() ? a.size() > b.size() : a[0] < b[0];
@@ -45,6 +46,7 @@ std::string describe_groups(const std::vector<std::uint64_t>& hashes, std::strin
     return fmt::format("{} {} another {} than {}", list_of(others),
                        others.size() == 1 ? "has" : "have", name, list_of(groups[0]));
   std::vector<std::string> texts;
+  texts.reserve(groups.size());
   for (const std::vector<std::size_t>& ranks : groups) texts.push_back(list_of(ranks));
   std::sort(texts.begin(), texts.end());
   return fmt::format("{} have different {}, and no majority shows which is right",
@@ -119,6 +121,7 @@ std::string StateSample::explain(std::span<const std::string> details) const {
   std::size_t differing = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     std::vector<std::uint64_t> of_block;
+    of_block.reserve(ranks.size());
     for (const std::vector<std::uint64_t>& rank : ranks) of_block.push_back(rank[i]);
     if (std::equal(of_block.begin() + 1, of_block.end(), of_block.begin())) continue;
     ++differing;

@@ -42,7 +42,7 @@ struct StateTurn {
 /// The hashes of the selected blocks.
 class StateSample {
  public:
-  static constexpr std::int64_t kBlock = 16 * 1024;  ///< elements
+  static constexpr std::int64_t kBlock = std::int64_t{16} * 1024;  ///< elements
 
   /// Pieces and their order must be the same on all ranks. `names` owns their names. Copy and hash
   /// come from one read of the data, and so agree.

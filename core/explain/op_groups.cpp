@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "core/ir/split_step.h"
+
 namespace lockstep {
 namespace {
 
@@ -94,7 +96,8 @@ bool is_only_dropped(const GraphDescriptor& graph, const OpGroup& group,
 
 /// Whether it adds up over micro-batches what other lines compute, for what takes the sums.
 bool sums_micro_batches(const GraphDescriptor& graph, const OpGroup& group) {
-  return std::ranges::any_of(group.ids, [&](ValueId id) { return graph[id].op == Op::kAllReduce; });
+  return std::ranges::any_of(group.ids,
+                             [&](ValueId id) { return is_program_border(graph[id].op); });
 }
 
 }  // namespace

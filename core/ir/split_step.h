@@ -8,6 +8,13 @@
 
 namespace lockstep {
 
+/// Whether no command runs `op`, because it lies between the two programs: what it takes is a
+/// result of the gradient program, and its sum over micro-batches and ranks an input of the update
+/// program.
+constexpr bool is_program_border(Op op) {
+  return op == Op::kAllReduce;
+}
+
 /// The source of an input of the update program: one of the two is >= 0.
 struct UpdateInput {
   std::int32_t step_input = -1;

@@ -12,8 +12,7 @@ Initializer fan_in_uniform(std::int64_t fan_in) {
   return Initializer::uniform(1.0 / std::sqrt(static_cast<double>(fan_in)));
 }
 
-const ConvSpec& checked(const ConvSpec& spec, const std::string& path, std::int64_t in,
-                        std::int64_t out) {
+ConvSpec checked(const ConvSpec& spec, const std::string& path, std::int64_t in, std::int64_t out) {
   LS_USER_CHECK(spec.groups >= 1 && in % spec.groups == 0 && out % spec.groups == 0,
                 "convolution '{}': {} groups do not divide {} input and {} output channels", path,
                 spec.groups, in, out);

@@ -69,6 +69,7 @@ std::vector<Parameter*> ParameterSet::trained() {
 
 std::vector<Tensor> ParameterSet::values() const {
   std::vector<Tensor> out;
+  out.reserve(parameters_.size());
   for (const Parameter& p : parameters_) {
     out.push_back(p.get());
   }

@@ -12,6 +12,7 @@ constexpr double kSlowExecuteNs = 10e6;
 
 double median(const MetricData& data) {
   std::vector<double> values;
+  values.reserve(data.window.size());
   for (const MetricData::Sample& sample : data.window) values.push_back(sample.value);
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

@@ -76,7 +76,7 @@ std::string CompilationRecord::text() const {
 
 void CompilationJournal::hit(const Hash128& structure, const Cut& cut) {
   history_.touch(structure);
-  if (waiting_) settle(nullptr);
+  settle(nullptr);
   note(cut);
 }
 
@@ -103,7 +103,7 @@ CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut
   out.explanation =
       known ? dropped(limit_.programs, history_.structures()) : history_.explain(*described);
   tell_buckets(out.explanation);
-  if (waiting_) settle(&out.explanation);
+  settle(&out.explanation);
   note(cut);
   out.graph = std::move(described);
   if (!known) check_limit(out.explanation);
@@ -157,6 +157,7 @@ void CompilationJournal::finish(Miss miss, const Outcome& outcome) {
 
 /// The graph of a read was a part of a step if the next graph is the rest of the step.
 void CompilationJournal::settle(const Explanation* next) {
+  if (!waiting_) return;
   CompilationRecord record = std::move(*waiting_);
   waiting_.reset();
   if (next != nullptr && next->cause() == Cause::kValueRead &&
@@ -172,7 +173,7 @@ void CompilationJournal::settle(const Explanation* next) {
 }
 
 void CompilationJournal::flush() {
-  if (waiting_) settle(nullptr);
+  settle(nullptr);
 }
 
 void CompilationJournal::tell(CompilationRecord record) {

@@ -224,6 +224,7 @@ std::int64_t Ledger::left_out() const {
 std::vector<double> Ledger::step_ms() const {
   const std::lock_guard lock(mutex_);
   std::vector<double> out;
+  out.reserve(wall_ns_.size());
   for (const std::int64_t ns : wall_ns_) out.push_back(to_ms(static_cast<double>(ns)));
   return out;
 }

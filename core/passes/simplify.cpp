@@ -29,7 +29,7 @@ bool is_right_identity(Op op, DType dtype, double c) {
     case Op::kDivide: return c == 1;
     case Op::kAdd: return is_float(dtype) ? negative_zero : c == 0;
     case Op::kSubtract: return positive_zero;
-    case Op::kOr: return c == 0;  // of bool: false
+    case Op::kOr:  // of bool: with false
     case Op::kXor:
     case Op::kShiftLeft:
     case Op::kShiftRightLogical: return c == 0;

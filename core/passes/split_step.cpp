@@ -19,7 +19,7 @@ Dependence find_dependence(const Graph& step) {
       per_micro_batch = per_micro_batch || out.per_micro_batch[static_cast<std::size_t>(operand)];
       reduced = reduced || out.reduced[static_cast<std::size_t>(operand)];
     }
-    if (node.op == Op::kAllReduce) {
+    if (is_program_border(node.op)) {
       LS_USER_CHECK(!reduced,
                     "{}: all_reduce of {}, which was already summed over the micro-batches: reduce "
                     "every value once",
@@ -49,7 +49,7 @@ std::vector<ValueId> find_reductions(const Graph& step, std::vector<ValueId>& sa
   std::vector<ValueId> out;
   for (ValueId id = 0; id < step.size(); ++id) {
     same.push_back(id);
-    if (step[id].op != Op::kAllReduce || !live[static_cast<std::size_t>(id)]) continue;
+    if (!is_program_border(step[id].op) || !live[static_cast<std::size_t>(id)]) continue;
     ValueId& known = first[static_cast<std::size_t>(step[id].operands[0])];
     if (known == kNoValue) {
       known = id;

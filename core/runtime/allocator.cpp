@@ -157,6 +157,7 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
       const AllocationLabel* label;
     };
     std::vector<Entry> entries;
+    entries.reserve(live.size());
     for (const auto& [data, block] : live) entries.push_back({block.size, &block.label});
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
       return a.bytes != b.bytes ? a.bytes > b.bytes : *a.label < *b.label;

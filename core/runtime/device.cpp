@@ -60,7 +60,7 @@ namespace {
 // Transfers are bounded by the loader's prefetch; the queue only has to be finite.
 constexpr std::size_t kTransferQueue = 1024;
 
-const DeviceOptions& checked(const DeviceOptions& options) {
+DeviceOptions checked(const DeviceOptions& options) {
   LS_USER_CHECK(options.threads >= 1 && options.queue_depth >= 1 && options.transfer_threads >= 1,
                 "a device needs at least 1 thread, 1 place in its queue and 1 transfer thread, not "
                 "{}, {} and {}",

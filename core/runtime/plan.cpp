@@ -1,5 +1,7 @@
 #include "core/runtime/plan.h"
 
+#include "core/ir/split_step.h"
+
 namespace lockstep {
 namespace {
 
@@ -44,7 +46,7 @@ std::optional<CommandKind> command_kind(Op op) {
     case OpClass::kAttention: return CommandKind::kKernel;
     case OpClass::kControl: return kind_of_control(as<ControlOp>(op));
     case OpClass::kCollective:
-      if (op == Op::kAllReduce) return std::nullopt;
+      if (is_program_border(op)) return std::nullopt;
       return CommandKind::kCollective;
   }
   __builtin_unreachable();

@@ -1,5 +1,7 @@
 #include "data/images/image_folder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <span>
@@ -121,7 +123,7 @@ ImageFolder::ImageFolder(const std::string& folder, std::vector<std::string> cla
           printable(folder));
   if (classes_.empty()) classes_ = own;
   for (const std::string& name : own) {
-    const std::string path = folder + "/" + name;
+    const std::string path = fmt::format("{}/{}", folder, name);
     const auto found = std::ranges::find(classes_, name);
     if (found == classes_.end())
       raise(ErrorKind::kData, "{}: not one of the {} classes of the data trained on",
@@ -129,7 +131,7 @@ ImageFolder::ImageFolder(const std::string& folder, std::vector<std::string> cla
     const std::vector<std::string> images = images_in(path, other_files_, inner_folders_);
     if (images.empty()) raise(ErrorKind::kData, "{}: no PNG or JPEG image in it", printable(path));
     for (const std::string& image : images)
-      files_.push_back({path + "/" + image, found - classes_.begin()});
+      files_.push_back({fmt::format("{}/{}", path, image), found - classes_.begin()});
   }
 }
 
@@ -203,9 +205,11 @@ std::vector<std::string> image_files(const std::string& folder) {
   std::vector<std::string> out;
   try {
     LeftOut unread;
-    for (const std::string& name : classes_in(folder, unread))
-      for (const std::string& image : images_in(folder + "/" + name, unread, unread))
-        out.push_back(folder + "/" + name + "/" + image);
+    for (const std::string& name : classes_in(folder, unread)) {
+      const std::string path = fmt::format("{}/{}", folder, name);
+      for (const std::string& image : images_in(path, unread, unread))
+        out.push_back(fmt::format("{}/{}", path, image));
+    }
   } catch (const Error&) {
     return {};  // the error is reported when the folder is opened
   }

@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kMaxScans = 500;
 constexpr std::int64_t kMaxScansOfLargest = 64;
 /// Huffman codes use at least a bit for each block of 8 x 8 pixels.
-constexpr std::int64_t kMaxPixelsPerByte = 8 * 64;
+constexpr std::int64_t kMaxPixelsPerByte = std::int64_t{8} * 64;
 /// Arithmetic codes can use almost none; up to this size any claim is accepted.
 constexpr std::int64_t kMaxPixelsUnderArithmetic = std::int64_t{1} << 24;
 

@@ -47,8 +47,10 @@ Weights weights_of(std::int64_t size, double begin, double end, std::int64_t pos
   std::vector<double> exact(static_cast<std::size_t>(out.taps));
   for (std::int64_t i = 0; i < count; ++i) {
     const double center = begin + (static_cast<double>(from + i) + 0.5) * scale;
+    // NOLINTBEGIN(bugprone-incorrect-roundings): as PIL computes them
     const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
     const auto last = std::min(static_cast<std::int64_t>(center + support + 0.5), size);
+    // NOLINTEND(bugprone-incorrect-roundings)
     double sum = 0;
     for (std::int64_t j = first; j < last; ++j)
       sum += exact[static_cast<std::size_t>(j - first)] =

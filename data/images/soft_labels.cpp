@@ -18,6 +18,7 @@ class Draws {
   Draws(std::int64_t index, const DrawKey& key)
       : key_{.seed = key.seed,
              .stream = rng_stream("mixed images", static_cast<std::uint64_t>(index)),
+             // NOLINTNEXTLINE(bugprone-unchecked-optional-access): who draws is within an epoch
              .step = static_cast<std::uint64_t>(*key.epoch)} {}
 
   double uniform() { return (static_cast<double>(random_word(key_, next_++)) + 0.5) * 0x1.0p-32; }
@@ -82,6 +83,7 @@ double mix_weight(double alpha, std::int64_t index, const DrawKey& key) {
 void mix(std::span<Sample> samples, std::span<const std::int64_t> indices, const SoftLabels& labels,
          const DrawKey& key) {
   if (labels.mixup <= 0 || !key.epoch || samples.size() < 2) return;
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the loop mixes it first
   const Sample first = samples.front();
   for (std::size_t i = 0; i < samples.size(); ++i) {
     Sample& sample = samples[i];

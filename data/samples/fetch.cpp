@@ -19,7 +19,7 @@ std::string name_of_sample(const Dataset& dataset, std::int64_t index) {
   try {
     const std::string file = dataset.source(index);
     if (!file.empty()) return fmt::format("sample {} ({})", index, file);
-  } catch (...) {  // the message below matters more than this failure
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the message below matters more
   }
   return fmt::format("sample {}", index);
 }
@@ -46,6 +46,7 @@ Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
 
 std::vector<std::string> FetchedBatch::reasons() const {
   std::vector<std::string> out;
+  out.reserve(skipped.size());
   for (const auto& [row, reason] : skipped) out.push_back(reason);
   return out;
 }

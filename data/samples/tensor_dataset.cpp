@@ -33,6 +33,7 @@ class TensorDataset final : public Dataset {
 
   std::vector<FieldSpec> fields() const override {
     std::vector<FieldSpec> out;
+    out.reserve(tensors_.size());
     for (const auto& [name, tensor] : tensors_)
       out.push_back({.name = name, .dtype = tensor.dtype(), .shape = row_shape(tensor)});
     return out;

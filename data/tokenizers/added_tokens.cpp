@@ -96,6 +96,7 @@ std::vector<TokenFinder::Part> TokenFinder::split(std::string_view text) const {
         begin = last_character(text, begin);
     if (rule->rstrip)
       while (end < text.size() && holds_at(is_white_space, text, end))
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): holds_at() has decoded it
         end += decode_utf8(text, end)->bytes;
     if (done < begin) out.push_back({text.substr(done, begin - done), -1});
     out.push_back({text.substr(begin, end - begin), rule->id});

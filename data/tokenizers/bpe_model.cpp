@@ -152,6 +152,7 @@ void BpeModel::append_characters(std::string_view word, std::vector<std::int32_t
     }
     at += text.size();
   }
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `unk_` waits
   if (unk_waits) out.push_back(*unk_);
 }
 

@@ -1,5 +1,7 @@
 #include "data/tokenizers/tokenizer_documents.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -79,7 +81,7 @@ std::string character_document(const std::vector<std::string>& characters) {
 
 std::string byte_level_document(const TokenIds& ids, const TokenPairs& merges) {
   Json list = Json::array();
-  for (const auto& [left, right] : merges) list.push_back(left + " " + right);
+  for (const auto& [left, right] : merges) list.push_back(fmt::format("{} {}", left, right));
   Json out = document(bpe_model(ids, std::move(list)));
   out["pre_tokenizer"] = byte_level(false);
   out["post_processor"] = byte_level(false);

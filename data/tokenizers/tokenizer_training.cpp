@@ -114,6 +114,7 @@ TokenizerPtr TokenizerTrainer::train_bpe() const {
   TokenList list;
   list.add("<|endoftext|>");
   std::vector<std::string> alphabet;
+  alphabet.reserve(256);
   for (unsigned byte = 0; byte < 256; ++byte)
     alphabet.push_back(byte_level_symbol(static_cast<std::uint8_t>(byte)));
   std::ranges::sort(alphabet);  // as UTF-8, so by code point

@@ -20,7 +20,7 @@ Vocabulary::Vocabulary(const JsonPlace& json) {
     ids_.emplace(token, number);
   });
   check_ids(largest, ids_.size(), json);
-  tokens_.resize(static_cast<std::size_t>(largest + 1), nullptr);
+  tokens_.resize(static_cast<std::size_t>(std::int64_t{largest} + 1), nullptr);
   for (const auto& [token, id] : ids_) {
     const std::string*& slot = tokens_[static_cast<std::size_t>(id)];
     if (slot != nullptr)

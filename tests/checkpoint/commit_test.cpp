@@ -203,8 +203,7 @@ void expect_survives_lack_of_space(const std::string& folder, const std::string&
     EXPECT_THAT(
         error.what(),
         HasSubstr("are free. Earlier checkpoints are intact. Free space, raise the quota or "
-                  "file size limit, lower checkpoint.keep_last, or set run.dir to another "
-                  "disk"));
+                  "file size limit, lower keep_last, or save to another disk"));
   }
   const FoundCheckpoint found = find_newest(folder);
   ASSERT_TRUE(found.newest.has_value());

@@ -253,7 +253,7 @@ class BadFortune(BadInput):
                          rf"^step 20: cannot save the checkpoint {path}/step-00000020\.h5: cannot "
                          rf"write {path}/\S+: File too large; it needs \d+ bytes and \d+ are free\. "
                          r"Earlier checkpoints are intact\. Free space, raise the quota or file size "
-                         r"limit, lower checkpoint\.keep_last, or set run\.dir to another disk$")
+                         r"limit, lower keep_last, or save to another disk$")
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ class BadCheckpoints(ReferenceRun):
                             resume=self.reference.checkpoint(40)).wait()
         size = vocabulary(self.config["data.path"])
         self.assert_fails(outcome, 4, f"{self.reference.checkpoint(40)}: the checkpoint's 'wte.weight' in 'model' is f32[{size},48], but "
-                          f"the model needs f32[{size},64]; check the model section of the config")
+                          f"the model needs f32[{size},64]; check the model's sizes")
 
 
 class ChangedRuns(ReferenceRun):

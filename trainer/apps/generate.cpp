@@ -66,6 +66,7 @@ void print_samples(Continuation& samples, const Tokenizer& tokenizer,
   std::vector<std::int32_t> next(count, 0);
   std::vector<bool> ended(count, false);
   std::vector<TextStream> streams;
+  streams.reserve(count);
   for (std::size_t s = 0; s < count; ++s)
     streams.emplace_back(
         tokenizer, sample.prompt.empty() ? std::span<const std::int32_t>() : std::span(prompt));

@@ -173,6 +173,7 @@ std::shared_ptr<const Pretrained> open_pretrained(const ModelConfig& config,
                                                   Activity activity) {
   if (config.from_pretrained.empty()) return nullptr;
   const ForeignCall call(activity, "reading the weights");
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `from_pretrained` wants a hub
   return std::make_shared<Pretrained>(config.from_pretrained, *registry.at(config).hub, model,
                                       config.strict);
 }

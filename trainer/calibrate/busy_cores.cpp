@@ -45,6 +45,7 @@ double min_seconds(const MakeWork& make_work, int threads, double seconds, Time 
   std::vector<double> min(static_cast<std::size_t>(threads));
   std::barrier start(threads);
   std::vector<std::jthread> running;
+  running.reserve(min.size());
   for (double& result : min)
     running.emplace_back([&] {
       flush_denormals();

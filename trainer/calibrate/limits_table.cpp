@@ -37,6 +37,7 @@ std::string dots(const MachineLimits& limits) {
   for (const DotRate& row : limits.dots)
     if (std::find(uses.begin(), uses.end(), row.cores) == uses.end()) uses.push_back(row.cores);
   std::vector<std::string> cells;
+  cells.reserve(uses.size());
   for (const BusyCores use : uses) cells.push_back(to_text(use));
   std::string out = "dots, GFLOP/s of one rank\n" + line("", cells);
   std::vector<std::string> shown;

@@ -75,6 +75,7 @@ std::vector<std::string> write_out_bare(std::span<const std::string> words,
 po::parsed_options parse(std::span<const std::string> words, std::span<const Option> options,
                          const po::options_description& description) {
   po::positional_options_description positionals;
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a literal ends in a NUL
   positionals.add(kPositionals.data(), -1);
   po::options_description all;
   all.add(description).add_options()(kPositionals.data(), po::value<std::vector<std::string>>());

@@ -24,7 +24,7 @@ int prune(const CommandCall& call) {
   return result.status;
 }
 
-CliCommand on_path(std::string name, std::string help, int (*run)(const CommandCall&)) {
+CliCommand on_path(const std::string& name, std::string help, int (*run)(const CommandCall&)) {
   return {.name = "ckpt " + name,
           .positionals = {"PATH"},
           .help = std::move(help),

@@ -65,6 +65,7 @@ std::vector<HostTensor> read_inputs(const Graph& graph, const std::string& ir_fi
   const std::string problems = find_problems(graph, names, tensors, *file);
   LS_USER_CHECK(problems.empty(), "{}", problems.substr(1));
   std::vector<HostTensor> out;
+  out.reserve(names.size());
   for (const std::string& name : names) out.push_back(tensors.at(name));
   return out;
 }

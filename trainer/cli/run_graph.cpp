@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/metrics.h"
 #include "core/engine/compile.h"
+#include "core/ir/split_step.h"
 #include "core/kernels/base/libraries.h"
 #include "core/kernels/kernel_cache.h"
 #include "core/kernels/reference/reference.h"
@@ -68,7 +69,7 @@ Graph without_all_reduces(const Graph& graph) {
     Node& node = out.nodes[static_cast<std::size_t>(id)];
     for (ValueId& operand : node.operands) operand = now[static_cast<std::size_t>(operand)];
     if (node.body) node.body = std::make_shared<const Graph>(without_all_reduces(*node.body));
-    now[static_cast<std::size_t>(id)] = node.op == Op::kAllReduce ? node.operands[0] : id;
+    now[static_cast<std::size_t>(id)] = is_program_border(node.op) ? node.operands[0] : id;
   }
   for (ValueId& output : out.outputs) output = now[static_cast<std::size_t>(output)];
   std::vector<bool> keep = find_reachable(out);

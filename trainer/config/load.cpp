@@ -56,9 +56,9 @@ class Suggestions {
   /// A suggestion for "train.max_steps": a whole path, or a section if none of its keys is similar,
   /// or "".
   std::string path(std::string_view section, std::string_view name) const {
-    const std::string near = nearest_section(section);
+    std::string near = nearest_section(section);
     if (near.empty()) return key("", name);
-    const std::string path = fmt::format("{}.{}", near, name);
+    std::string path = fmt::format("{}.{}", near, name);
     if (schema_.find(path) != nullptr) return path;
     const std::string found = key(near, name);
     if (found.empty()) return near;
@@ -303,7 +303,7 @@ class ConfigLoader {
     const std::string section = path.substr(0, path.find('.'));
     const std::string near = suggestions_.key(section, path.substr(section.size() + 1));
     report(origin, fmt::format("unknown key '{}'{}", path, did_you_mean(near)));
-    for (const std::string& meant : {section + "." + near, near})
+    for (const std::string& meant : {fmt::format("{}.{}", section, near), near})
       for (const std::string& key : schema_.resolve(meant, out_.config)) bad_.insert(key);
   }
 

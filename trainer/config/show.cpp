@@ -44,11 +44,13 @@ std::vector<KeyOfRows> merge_rows(const Schema& schema) {
     if (same == out.end()) {
       out.push_back({&key, key.when});
     } else {
+      // NOLINTNEXTLINE(bugprone-unchecked-optional-access): keys of rows have a condition
       same->when->values.push_back(key.row->name);
     }
   }
   for (KeyOfRows& merged : out) {
     const RowSection* rows = merged.key->rows;
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a key of rows has a condition
     if (rows != nullptr && merged.when->values.size() == rows->rows(schema.registry()).size())
       merged.when.reset();
   }
@@ -84,7 +86,7 @@ struct JsonType {
     return {{"anyOf", OrderedJson::array({text, list})}};
   }
   OrderedJson operator()(Member<std::vector<std::int64_t>>) const {
-    const OrderedJson list{{"type", "array"}, {"items", number_type("integer", key.range)}};
+    OrderedJson list{{"type", "array"}, {"items", number_type("integer", key.range)}};
     if (key.empty_word.empty()) return list;
     return {
         {"anyOf", OrderedJson::array({{{"enum", OrderedJson::array({key.empty_word})}}, list})}};

@@ -300,6 +300,7 @@ struct Printer {
     const std::vector<std::string>& values = of(m);
     if (values.size() == 1) return string_text(values[0]);
     std::vector<std::string> texts;
+    texts.reserve(values.size());
     for (const std::string& value : values) texts.push_back(string_text(value));
     return fmt::format("[{}]", fmt::join(texts, ", "));
   }

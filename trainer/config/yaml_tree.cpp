@@ -125,6 +125,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void finish_entry(YamlNode value) {
     Frame& frame = stack_.back();
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a value follows its key
     YamlEntry entry = std::move(*frame.entry);
     frame.entry.reset();
     const auto first = std::find_if(frame.node.entries.begin(), frame.node.entries.end(),

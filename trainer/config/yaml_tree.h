@@ -39,7 +39,7 @@ struct YamlEntry {
   YamlNode value;
 };
 
-constexpr std::size_t kMaxYamlBytes = 64 * 1024;
+constexpr std::size_t kMaxYamlBytes = std::size_t{64} * 1024;
 constexpr int kMaxYamlDepth = 8;
 
 /// Parses one document. Appends problems to `issues`; a text that is not YAML at all gives one

@@ -42,6 +42,7 @@ std::vector<ClassRow> rows_of(const std::map<Confusion::Cell, std::int64_t>& cou
     if (cell[0] == cell[1]) row.correct += count;
   }
   std::vector<ClassRow> out;
+  out.reserve(rows.size());
   for (const auto& [label, row] : rows) out.push_back(row);
   return out;
 }

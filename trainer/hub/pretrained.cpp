@@ -92,6 +92,7 @@ Pretrained::Pretrained(const std::string& folder, const HubFormat& format, const
     surplus_.push_back(fmt::format("{} {}", quote_name(name), tensor.entry->type_text()));
   if (!strict) return;
   std::vector<std::string> problems;
+  problems.reserve(missing_.size() + surplus_.size() + unfit_.size());
   for (const std::string& text : missing_) problems.push_back("missing: " + text);
   for (const std::string& text : surplus_) problems.push_back("surplus: " + text);
   problems.insert(problems.end(), unfit_.begin(), unfit_.end());

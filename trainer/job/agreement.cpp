@@ -201,7 +201,7 @@ std::vector<RankGroup> group_equal(const Topology& topology, std::span<const std
     ranks_of[texts[rank]].push_back(static_cast<int>(rank));
   std::vector<RankGroup> out;
   for (auto& [text, ranks] : ranks_of) {
-    std::string host = topology.host_of(ranks[0]);
+    const std::string& host = topology.host_of(ranks[0]);
     const bool elsewhere = std::any_of(ranks.begin(), ranks.end(), [&](int rank) {
       return topology.host_of(rank) != topology.host_of(ranks[0]);
     });
@@ -223,6 +223,7 @@ std::optional<std::string> find_differences(Communicator& communicator,
   const std::vector<std::string> texts =
       communicator.exchange("what ranks were given", speaks ? terms_text(terms) : "");
   std::vector<std::vector<Term>> by_group;
+  by_group.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
     by_group.push_back(parse_terms(texts[static_cast<std::size_t>(groups[i].ranks[0])]));
   return describe_differences(by_group, groups);

@@ -47,9 +47,9 @@ void ConsoleWarnings::exchange() {
   if (!communicator_.is_master_ordinal()) return;
   std::vector<std::pair<std::string, std::vector<int>>> ranks_of;  // in the order of the ranks
   for (std::size_t rank = 0; rank < all.size(); ++rank)
-    for (std::string& text : parse(all[rank])) {
+    for (const std::string& text : parse(all[rank])) {
       auto found = std::ranges::find(ranks_of, text, [](const auto& entry) { return entry.first; });
-      if (found == ranks_of.end()) found = ranks_of.insert(found, {std::move(text), {}});
+      if (found == ranks_of.end()) found = ranks_of.insert(found, {text, {}});
       std::vector<int>& ranks = found->second;
       if (ranks.empty() || ranks.back() != static_cast<int>(rank))
         ranks.push_back(static_cast<int>(rank));

@@ -19,6 +19,7 @@ constexpr std::size_t kHashText = 32;  ///< characters of a hash, followed by th
 Error explain(std::int64_t sample, const std::vector<std::string>& details,
               const Topology& topology) {
   std::vector<std::string> hashes;
+  hashes.reserve(details.size());
   for (const std::string& text : details) hashes.push_back(text.substr(0, kHashText));
   std::vector<std::string> parts;
   for (const RankGroup& group : group_equal(topology, hashes)) {

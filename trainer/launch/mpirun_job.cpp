@@ -40,6 +40,7 @@ void become(char* const* words, int report, pid_t parent) {
 
 MpirunJob::MpirunJob(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   int report[2];

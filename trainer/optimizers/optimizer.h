@@ -82,6 +82,7 @@ class Optimizer {
   template <class Rule>
   struct Held final : AnyRule {
     template <class From>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): a Held is never copied or moved
     explicit Held(From&& from) : rule(std::forward<From>(from)) {}
     std::unique_ptr<AnyRule> clone() const override { return std::make_unique<Held>(rule); }
     double learning_rate() const override { return rule.learning_rate; }

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kNormBlock = 16 * 1024;
+constexpr std::int64_t kNormBlock = std::int64_t{16} * 1024;
 /// Keeps the clipping factor finite for a zero gradient; PyTorch's clip_grad_norm_ uses the same.
 constexpr double kClipEpsilon = 1e-6;
 
@@ -32,6 +32,7 @@ std::vector<Tensor> in_name_order(std::span<Parameter* const> parameters,
     return parameters[a]->name < parameters[b]->name;
   });
   std::vector<Tensor> out;
+  out.reserve(order.size());
   for (const std::size_t i : order) out.push_back(values[i]);
   return out;
 }

@@ -13,6 +13,7 @@ namespace {
 template <class RowType>
 std::vector<std::string_view> names_of(const std::vector<RowType>& rows) {
   std::vector<std::string_view> out;
+  out.reserve(rows.size());
   for (const Row& row : rows) out.push_back(row.name);
   return out;
 }

@@ -56,6 +56,7 @@ CheckpointReader SavedRun::open_checkpoint(SavedState which) const {
 
 SharedCheckpoint SavedRun::share_checkpoint(Communicator& communicator, Activity activity,
                                             SavedState which) const {
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): what is read is there
   return SharedCheckpoint::open(communicator,
                                 [&] {
                                   const ForeignCall call(activity, "reading the checkpoints");

@@ -64,6 +64,7 @@ std::string image_facts_of(const DataSource& data) {
   const auto image = std::ranges::find(fields, "image", &FieldSpec::name);
   if (image == fields.end() || image->shape.rank() != 3) return "";
   std::vector<std::string> classes;
+  classes.reserve(data.classes.size());
   for (const std::string& name : data.classes) classes.push_back(as_text(name));
   const nlohmann::json out = {{"image", {image->shape[0], image->shape[1], image->shape[2]}},
                               {"classes", classes}};

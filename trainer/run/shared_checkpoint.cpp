@@ -92,6 +92,7 @@ TrainerState trainer_from_json(const Json& json) {
 
 Json to_json(const TensorEntry& entry) {
   std::vector<std::int64_t> dims;
+  dims.reserve(static_cast<std::size_t>(entry.shape.rank()));
   for (int i = 0; i < entry.shape.rank(); ++i) dims.push_back(entry.shape[i]);
   return {{"path", entry.path},
           {"dtype", name_of(entry.dtype)},
@@ -103,6 +104,7 @@ TensorEntry entry_from_json(const Json& json) {
   TensorEntry out;
   json.at("path").get_to(out.path);
   json.at("offset").get_to(out.offset);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): to_json() wrote the name of one
   out.dtype = parse_dtype(json.at("dtype").get<std::string>()).value();
   for (const std::int64_t dim : json.at("shape").get<std::vector<std::int64_t>>())
     out.shape.push_back(dim);

@@ -53,6 +53,7 @@ class OwnConfig {
   template <class T>
   struct Held final : Any {
     template <class From>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): a Held is never copied or moved
     explicit Held(From&& from) : value(std::forward<From>(from)) {}
     std::unique_ptr<Any> clone() const override { return std::make_unique<Held>(value); }
     void* object() override { return &value; }

@@ -81,6 +81,7 @@ std::optional<LateRank> late_rank(const std::vector<RankProfile>& profiles) {
   constexpr double kNoticed = 1.01;
   if (profiles.size() < 2) return std::nullopt;
   std::vector<double> work;
+  work.reserve(profiles.size());
   for (const RankProfile& profile : profiles) work.push_back(own_work_ms(profile));
   LateRank out;
   out.index = static_cast<std::size_t>(std::ranges::max_element(work) - work.begin());

@@ -29,6 +29,7 @@ double percent(double part, double whole) {
 /// A quantile of sorted values, 0 <= q <= 1; the nearest rank.
 double quantile(const std::vector<double>& sorted, double q) {
   const auto last = static_cast<double>(sorted.size() - 1);
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): it is not negative
   return sorted[static_cast<std::size_t>(q * last + 0.5)];
 }
 

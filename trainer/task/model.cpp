@@ -45,7 +45,7 @@ Tensor in_top_five(const Tensor& logits, const Tensor& targets) {
 /// For each sample the value of `of` for its label, or for its two mixed labels.
 template <class F>
 Tensor of_labels(const Batch& batch, const F& of) {
-  const Tensor own = of(batch["label"]);
+  Tensor own = of(batch["label"]);
   if (!batch.has(kMixLabel)) return own;
   const Tensor& weight = batch[kMixWeight];
   return weight * own + (1.0 - weight) * of(batch[kMixLabel]);

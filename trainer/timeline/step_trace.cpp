@@ -26,7 +26,7 @@ StepTrace::~StepTrace() {
   try {
     clock_end_ = clock_begin_;
     save(encode(), "this rank alone, as the run failed");
-  } catch (...) {  // the run's own error is the one to report
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the run's own error is the one to report
   }
 }
 

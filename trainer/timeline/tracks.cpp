@@ -92,6 +92,7 @@ std::vector<TimelineTrack> make_tracks(const RecordedSpans& recorded) {
     }
   };
   for (const SpanTrack kind : kOrder) {
+    // NOLINTNEXTLINE(bugprone-use-after-move): each kind comes once
     if (kind == SpanTrack::kCommunication) add(kind, std::move(buckets));
     for (auto& [id, thread] : threads)
       if (thread.role == kind) add(kind, std::move(thread.spans));

@@ -14,6 +14,7 @@ DeviceBatch start_copies(StepBatch batch, Device& device,
   out.skipped = std::move(batch.skipped);
   for (const auto& [name, first] : batch.micro_batches[0]) {
     std::vector<HostTensor> micro_batches;
+    micro_batches.reserve(batch.micro_batches.size());
     for (const HostBatch& micro_batch : batch.micro_batches)
       micro_batches.push_back(micro_batch.at(name));
     out.fields[name] = device.copy_to_device(std::move(micro_batches), "batch." + name, room);

@@ -53,6 +53,7 @@ double EarlyStopping::value_in(const Evaluation& evaluation) const {
   const bool is_there = config_.metric.starts_with(kPrefix) && evaluation.names.contains(name);
   if (!is_there) {
     std::vector<std::string> names;
+    names.reserve(evaluation.names.size());
     for (const std::string& one : evaluation.names)
       names.push_back(fmt::format("{}{}", kPrefix, one));
     raise(ErrorKind::kUsage, "{} is '{}', but the evaluation has no such metric; it has {}",

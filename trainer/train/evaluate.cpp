@@ -131,6 +131,7 @@ Evaluation combine(const std::vector<BatchSums>& all, const EvaluateOptions& opt
   const MetricValues ratios = out.metrics;
   for (std::size_t i = 0; i < options.evaluators.size(); ++i) {
     std::vector<std::string> partials;
+    partials.reserve(all.size());
     for (const BatchSums& batch : all) partials.push_back(batch.partials.at(i));
     for (const auto& [name, value] : options.evaluators[i]->combine(partials, ratios)) {
       out.names.insert(name);

@@ -113,6 +113,7 @@ bool RunSaves::has_time() {
 }
 
 void RunSaves::say_what_is_saved(bool slow) {
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller sees to it
   const std::string_view before = writer_->is_writing() ? "that of step {} is being written"
                                                         : "the last checkpoint is of step {}";
   const std::string saved =
@@ -122,6 +123,7 @@ void RunSaves::say_what_is_saved(bool slow) {
         "asked to stop by mpirun, which kills the ranks within a second: step {} is NOT saved, as "
         "the last save took {}; {}. Send SIGUSR1 to mpirun, or use lockstep launch, to save all "
         "steps",
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): as above
         step(), readable_time(writer_->last_write_seconds()), saved);
   else
     runtime_.log().info(

@@ -122,6 +122,7 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
   UpdateOptions update;
   update.clip_norm = spec_.options.training.gradient_clip_norm;
   update.step = step;
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a step that is due has it
   update.learning_rate = schedule_->learning_rate(step);
   update.stop_requested = watch_.stop_requested();
   update.save_failed = saves_.failed();

@@ -125,6 +125,7 @@ class TrainingRun {
   bool due(std::int64_t interval) const { return interval > 0 && steps_done() % interval == 0; }
   void compare_with_saved_data(const Dataset& data);
   std::int64_t first_micro_batch() const {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): begin() sets it first
     return plan_->batch.first_micro_batch(runtime_.communicator().topology().position());
   }
 

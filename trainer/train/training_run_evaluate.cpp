@@ -22,7 +22,8 @@ std::optional<Evaluation> TrainingRun::evaluate(
     return std::nullopt;
   }
   MetricValues named;
-  for (const auto& [metric, value] : result.metrics) named[name + "/" + metric] = value;
+  for (const auto& [metric, value] : result.metrics)
+    named[fmt::format("{}/{}", name, metric)] = value;
   log_.add_evaluation(steps_done(), named);
   if (name == "eval") {
     state_.progress.evaluated_step = steps_done();

@@ -41,12 +41,12 @@ const TensorEntry& find_saved(const SharedCheckpoint& saved, const StateTensor& 
     raise(
         ErrorKind::kCheckpoint,
         "{}: the checkpoint has no '{}' in '{}': it was saved by another model or optimizer; check "
-        "the model and optimizer sections of the config",
+        "the model and the optimizer",
         saved.path(), tensor.name, what);
   if (found->dtype != tensor.type.dtype || !(found->shape == tensor.type.shape))
     raise(ErrorKind::kCheckpoint,
-          "{}: the checkpoint's '{}' in '{}' is {}{}, but the model needs {}; check the model "
-          "section of the config",
+          "{}: the checkpoint's '{}' in '{}' is {}{}, but the model needs {}; check the "
+          "model's sizes",
           saved.path(), tensor.name, what, name_of(found->dtype), found->shape.to_string(),
           tensor.type.to_string());
   return *found;
@@ -60,9 +60,8 @@ void check_no_strangers(const SharedCheckpoint& saved, const std::vector<StateTe
   for (const TensorEntry& entry : saved.tensors())
     if (entry.path.starts_with(prefix) && !known.contains(entry.path))
       raise(ErrorKind::kCheckpoint,
-            "{}: the checkpoint's tensor '{}' is not in the model; check the model section of the "
-            "config",
-            saved.path(), entry.path.substr(prefix.size()));
+            "{}: the checkpoint's tensor '{}' is not in the model; check the model", saved.path(),
+            entry.path.substr(prefix.size()));
 }
 
 void check_slots(const SharedCheckpoint& saved, const TrainingState& state) {
@@ -74,7 +73,7 @@ void check_slots(const SharedCheckpoint& saved, const TrainingState& state) {
         }))
       raise(ErrorKind::kCheckpoint,
             "{}: the checkpoint has no optimizer state '{}': it was saved by another optimizer; "
-            "check optimizer.name and its keys",
+            "check the optimizer",
             saved.path(), slot);
   }
 }

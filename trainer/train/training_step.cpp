@@ -67,6 +67,7 @@ Loss record_loss(const LossFunction& loss, const Batch& batch, TraceContext& con
 StepInputs make_step_inputs(Engine& engine, std::int64_t first_micro_batch,
                             std::int64_t micro_batches, std::uint64_t seed) {
   std::vector<HostTensor> numbers;
+  numbers.reserve(static_cast<std::size_t>(micro_batches));
   for (std::int64_t i = 0; i < micro_batches; ++i)
     numbers.push_back(HostTensor::scalar<std::int64_t>(first_micro_batch + i));
   return {engine.to_device(std::move(numbers), InputKind::kBatch, "micro_batch"), seed};
@@ -85,6 +86,7 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
   return record_whole(context, caller.where, [&] {
     const Loss output = record_loss(loss, batch, context, std::move(mode), caller);
     std::vector<Tensor> values;
+    values.reserve(state.trained.size());
     for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
     const std::vector<Tensor> grads = gradients(output.sum, values);
     return optimizer_step({state.optimizer, state.groups, state.trained, state.module.buffers(),

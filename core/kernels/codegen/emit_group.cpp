@@ -238,6 +238,7 @@ void GroupEmitter::emit_loop(std::size_t p, llvm::Value* begin, llvm::Value* end
   const auto vectors = [&](int count) {
     return [&, count](llvm::Value* column, LoopState& s) {
       std::vector<llvm::Value*> columns;
+      columns.reserve(static_cast<std::size_t>(count));
       for (std::int64_t v = 0; v < count; ++v)
         columns.push_back(
             b_.CreateAdd(column, b_.getInt64(static_cast<std::uint64_t>(v * kLanes))));

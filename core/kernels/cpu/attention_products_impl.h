@@ -77,7 +77,7 @@ template <class S>
 void transpose(const Unit* from, std::int64_t stride, std::int64_t rows, std::int64_t units,
                Unit* to) {
   using Vector = typename S::Vector;
-  constexpr int kW = S::kWidth;
+  constexpr std::int64_t kW = S::kWidth;
   for (std::int64_t r = 0; r < rows; r += kW) {
     Unit* panel = to + r / kPanel * units * kPanel + r % kPanel;
     for (std::int64_t u = 0; u < units; u += kW) {
@@ -128,7 +128,7 @@ template <class S, int kV>
                                                  bool add, Prefetcher& prefetcher) {
   using Vector = typename S::Vector;
   constexpr int kR = S::kRows;
-  constexpr int kW = S::kWidth;
+  constexpr std::int64_t kW = S::kWidth;
   Vector sum[kR][kV];
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r)

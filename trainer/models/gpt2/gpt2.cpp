@@ -40,6 +40,7 @@ Tensor Gpt2::Attention::operator()(const Tensor& x, const SequenceLayout& layout
       reshape(c_attn(x), Shape{x.size(0), x.size(1), 3, n_head, width / n_head});  // [B,T,3,H,D]
   AttentionSpec spec;
   spec.causal = true;
+  // NOLINTNEXTLINE(bugprone-integer-division): it is the width of a head
   spec.scale = 1.0 / std::sqrt(static_cast<double>(width / n_head));
   spec.dropout = mode_of(x).training ? attn_dropout : 0.0;
   spec.key = mode_of(x).key;

@@ -8,8 +8,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kTile = 16;               ///< rows of a tile
-constexpr std::int64_t kTileElements = 16 * 32;  ///< bf16 elements of a tile
+constexpr std::int64_t kTile = 16;                  ///< rows of a tile
+constexpr std::int64_t kTileElements = kTile * 32;  ///< bf16 elements of a tile
 constexpr std::int64_t kStep = TileLoops::kStep;
 constexpr std::int64_t kPanelStep = TileLoops::kPanelStep;
 

@@ -242,14 +242,20 @@ class Run:
 
     def checkpoint_steps(self):
         """Of the committed checkpoints."""
-        return sorted(int(path.stem[5:]) for path in (self.path / "checkpoints").glob("step-*.h5")
-                      if path.stem[5:].isdigit())  # not a suspect state
+        return sorted(int(name[5:-3]) for name in self._checkpoint_names()
+                      if re.fullmatch(r"step-\d+\.h5", name))  # not a suspect state
 
     def unfinished(self):
         """Files of a save that is under way, or was when its writer died."""
-        folder = self.path / "checkpoints"
-        return [name for name in (os.listdir(folder) if folder.is_dir() else [])
+        return [name for name in self._checkpoint_names()
                 if not (name.startswith("step-") and name.endswith(".h5"))]
+
+    def _checkpoint_names(self):
+        # A run that starts moves the folder of an earlier one aside, at any time.
+        try:
+            return os.listdir(self.path / "checkpoints")
+        except FileNotFoundError:
+            return []
 
     def metrics(self):
         """The records of metrics.jsonl; a line that is being written is left out."""

@@ -38,6 +38,7 @@ class InputComparison {
 
   Difference& add(Cause cause, ValueId id, std::string subject, std::string from, std::string to) {
     out_.push_back({cause, std::move(subject), std::move(from), std::move(to)});
+    out_.back().made_input = now_.input(id).name.empty();
     if (const ValueId user = first_user(now_, id); user != kNoValue) {
       out_.back().line = now_.line(user);
       out_.back().scope = now_.scope(user);

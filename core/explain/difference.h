@@ -23,6 +23,8 @@ struct Difference {
   /// It is in nodes that gradients() recorded: it follows from any difference in nodes that a line
   /// recorded itself.
   bool gradient = false;
+  /// It is of an input without a name: a value that another program made.
+  bool made_input = false;
   /// The remedy; empty if there is none. Of static storage.
   std::string_view remedy = remedy_of(cause);
 

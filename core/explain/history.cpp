@@ -122,15 +122,11 @@ Difference read_difference(const CutSite& site, const char* what) {
           .line = site.line};
 }
 
-/// What describe() says of inputs without a name.
-constexpr std::string_view kMadeBefore = "made before";
-
 /// The read is the main cause; of the others only constants and shapes of named inputs are causes
 /// of their own.
 void put_in_front(Difference read, std::vector<Difference>& differences) {
   for (Difference& difference : differences) {
-    const bool shape = difference.cause == Cause::kInputShape &&
-                       difference.subject.find(kMadeBefore) == std::string::npos;
+    const bool shape = difference.cause == Cause::kInputShape && !difference.made_input;
     const bool constant = difference.cause == Cause::kConstant;
     difference.derived = difference.derived || !(shape || constant);
   }

@@ -292,11 +292,41 @@ class LeafComparison {
       difference.perhaps = sized && !computed;
       difference.derived = sized || computed || (difference.derived && are_counts(before, literal));
     }
-    difference.derived =
-        difference.derived || of_mean || !is_taken_alike(graphs_, changed_ops_, {id, old});
+    difference.derived = difference.derived || of_mean || came_with_ops(id) ||
+                         !is_taken_alike(graphs_, changed_ops_, {id, old});
     if (same_type && before.values.empty()) tell_elements(before, literal, difference);
     if (!difference.derived && !difference.line.empty())
       tell_other_lines(graphs_, {id, old}, difference);
+  }
+
+  /// Whether the number's place records more ops, or fewer, and all numbers that the graph with
+  /// fewer takes there are taken there in both: a loop makes more trips, whose numbers are others.
+  bool came_with_ops(ValueId id) {
+    const AttributeRules::Place place{now_.line(id), now_.scope(id)};
+    if (!changed_places_.contains(place)) return false;
+    const auto [known, is_new] = only_more_numbers_.try_emplace(place, false);
+    if (!is_new) return known->second;
+    const auto [before, numbers_before] = taken_at_place(old_, id);
+    const auto [after, numbers_after] = taken_at_place(now_, id);
+    known->second = (after > before && std::ranges::includes(numbers_after, numbers_before)) ||
+                    (after < before && std::ranges::includes(numbers_before, numbers_after));
+    return known->second;
+  }
+
+  /// The number of ops of the place of the new node, gradients apart, and the constants they take.
+  std::pair<int, std::set<std::uint64_t>> taken_at_place(const GraphDescriptor& graph,
+                                                         ValueId place) const {
+    std::pair<int, std::set<std::uint64_t>> out;
+    for (ValueId id = 0; id < graph.size(); ++id) {
+      if (is_leaf(graph, id) || graph[id].gradient || graph.line(id) != now_.line(place) ||
+          graph.scope(id) != now_.scope(place))
+        continue;
+      ++out.first;
+      for (const ValueId operand : graph.operands(id))
+        if (const ValueId number = constant_of(graph, operand); number != kNoValue)
+          out.second.insert(graph.literal(number).digest.low);
+    }
+    return out;
   }
 
   /// The same numbers in other places: they were taken in another order.
@@ -429,7 +459,8 @@ class LeafComparison {
   bool same_ops_ = false;
   SizeChanges sizes_;
   std::vector<bool> sized_;
-  std::set<AttributeRules::Place> changed_places_;  ///< with ops that one graph has alone
+  std::set<AttributeRules::Place> changed_places_;           ///< with ops that one graph has alone
+  std::map<AttributeRules::Place, bool> only_more_numbers_;  ///< came_with_ops()
   std::unordered_map<std::uint32_t, ValueId> first_of_place_;  ///< with another attribute
   std::set<std::pair<ValueId, ValueId>> told_constants_;
   std::vector<ToldNumber> numbers_;  ///< in the order of their differences

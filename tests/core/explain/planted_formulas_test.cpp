@@ -133,6 +133,22 @@ TEST_F(PlantedFormulas, NamesTheDtypeThatAProductHasOfItsOwn) {
   EXPECT_THAT(causes, testing::Contains(testing::EndsWith("to: bf16 -> f32")));
 }
 
+TEST_F(PlantedFormulas, NamesNoNumberOfTripsThatALoopMakesMoreOrLess) {
+  for (const auto& [before, after, kind] : {std::tuple(2, 3, "op_added multiply"),
+                                            {2, 4, "op_added multiply"},
+                                            {3, 2, "op_removed multiply"}}) {
+    history = {};
+    const auto causes = told([&](bool again) {
+      const Tensor x = side({8, 6}, "x") * (again ? 0.08 : 0.05);
+      std::vector<Tensor> views;
+      for (int view = 0; view < (again ? after : before); ++view)
+        views.push_back(sin(x * (1.5 + view)));
+      return std::vector{sum(tanh(concatenate(views, 0)))};
+    });
+    EXPECT_THAT(causes, UnorderedElementsAre(testing::EndsWith("0.05 -> 0.08"), StartsWith(kind)));
+  }
+}
+
 TEST_F(PlantedFormulas, NamesNoSumOverRanksForThatOfAnotherLine) {
   const auto causes = told([&](bool again) {
     const Tensor x = side({8, 6}, "x");

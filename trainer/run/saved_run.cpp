@@ -7,6 +7,7 @@
 #include "trainer/config/load.h"
 #include "trainer/telemetry/compilations_file.h"
 #include "trainer/telemetry/cuts_file.h"
+#include "trainer/telemetry/metrics_file.h"
 
 namespace lockstep {
 namespace {
@@ -70,6 +71,11 @@ void SavedRun::require_folder() const {
   LS_USER_CHECK(is_folder(), "{} is a file: RUN is the folder of a run", path_);
   LS_USER_CHECK(fs::exists(fs::path(path_) / "config.yaml") || fs::exists(fs::path(path_) / "logs"),
                 "{} is not a run's folder: it has neither config.yaml nor logs", path_);
+}
+
+std::vector<TelemetryRecord> SavedRun::metrics() const {
+  require_folder();
+  return read_metrics((fs::path(path_) / "metrics.jsonl").string());
 }
 
 std::vector<RankProfile> SavedRun::profiles() const {

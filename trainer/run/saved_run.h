@@ -16,6 +16,7 @@
 #include "trainer/run/shared_checkpoint.h"
 #include "trainer/settings/config.h"
 #include "trainer/statistics/rank_profile.h"
+#include "trainer/telemetry/record.h"
 
 namespace lockstep {
 
@@ -58,10 +59,11 @@ class SavedRun {
 
   // The files in a run's folder. Error kUsage if path() is not the folder of a run, or for a
   // damaged file.
-  std::vector<RankProfile> profiles() const;  ///< by rank; empty: the run did not measure them
-  CauseTally compilations(int rank) const;    ///< empty: nothing was compiled
-  std::vector<Cuts::Row> cuts() const;        ///< empty: the run has not ended, or has none
-  std::string trace_file() const;             ///< its path; error kUsage if there is none
+  std::vector<TelemetryRecord> metrics() const;  ///< empty: no step was logged
+  std::vector<RankProfile> profiles() const;     ///< by rank; empty: the run did not measure them
+  CauseTally compilations(int rank) const;       ///< empty: nothing was compiled
+  std::vector<Cuts::Row> cuts() const;           ///< empty: the run has not ended, or has none
+  std::string trace_file() const;                ///< its path; error kUsage if there is none
 
  private:
   void require_folder() const;

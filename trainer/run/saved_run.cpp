@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "checkpoint/restore.h"
+#include "checkpoint/folder.h"
 #include "core/base/error.h"
 #include "trainer/config/load.h"
 #include "trainer/telemetry/compilations_file.h"
@@ -10,26 +10,8 @@
 #include "trainer/telemetry/metrics_file.h"
 
 namespace lockstep {
-namespace {
 
 namespace fs = std::filesystem;
-
-SavedFacts read_facts(const std::string& config_yaml, const TrainerState& trainer,
-                      const std::string& path, const Registry& registry) {
-  return {.config = saved_config(config_yaml, path, registry),
-          .tokenizer = saved_tokenizer(trainer.tokenizer, path),
-          .images = saved_image_facts(trainer.samples, path)};
-}
-
-}  // namespace
-
-SavedFacts facts_of(const SharedCheckpoint& saved, const Registry& registry) {
-  return read_facts(saved.config_yaml(), saved.trainer(), saved.path(), registry);
-}
-
-SavedFacts facts_of(const CheckpointReader& saved, const Registry& registry) {
-  return read_facts(saved.config_yaml(), saved.trainer(), saved.path(), registry);
-}
 
 bool SavedRun::is_folder() const {
   std::error_code error;
@@ -53,6 +35,10 @@ CheckpointReader SavedRun::open_checkpoint(SavedState which) const {
     case SavedState::kBest: return open_best_checkpoint(path_);
   }
   __builtin_unreachable();
+}
+
+FoundCheckpoint SavedRun::find_newest() const {
+  return lockstep::find_newest(checkpoint_folder_of(path_));
 }
 
 SharedCheckpoint SavedRun::share_checkpoint(Communicator& communicator, Activity activity,

@@ -3,16 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "checkpoint/file_format.h"
+#include "checkpoint/restore.h"
 #include "core/base/activity.h"
 #include "core/explain/tally.h"
 #include "core/observe/cuts.h"
-#include "data/tokenizers/tokenizer.h"
-#include "trainer/run/saved_texts.h"
 #include "trainer/run/shared_checkpoint.h"
 #include "trainer/settings/config.h"
 #include "trainer/statistics/rank_profile.h"
@@ -21,17 +18,6 @@
 namespace lockstep {
 
 class Registry;
-
-/// The description of the run in one of its checkpoints, read and checked.
-struct SavedFacts {
-  Config config;                     ///< that it was trained with
-  TokenizerPtr tokenizer;            ///< null: the run has none
-  std::optional<ImageFacts> images;  ///< nothing: no images, or saved by an early lockstep
-};
-
-/// Error kCheckpoint naming the checkpoint file, see saved_texts.h.
-SavedFacts facts_of(const SharedCheckpoint& saved, const Registry& registry);
-SavedFacts facts_of(const CheckpointReader& saved, const Registry& registry);
 
 /// Which checkpoint of a run.
 enum class SavedState : std::uint8_t {
@@ -53,7 +39,9 @@ class SavedRun {
 
   /// Error kCheckpoint with the problem of each candidate; kUsage for a best one that was not kept.
   CheckpointReader open_checkpoint(SavedState which = SavedState::kNewest) const;
-  /// The same, collective: rank 0 reads it, and all ranks get it.
+  /// For a run that goes on: a run without checkpoints has no newest one, and that is no error.
+  FoundCheckpoint find_newest() const;
+  /// As open_checkpoint(), collective: rank 0 reads it, and all ranks get it.
   SharedCheckpoint share_checkpoint(Communicator& communicator, Activity activity,
                                     SavedState which = SavedState::kNewest) const;
 

@@ -42,6 +42,25 @@ TEST_F(ProgramRun, ARunThatAppearedMeanwhileIsNotMovedAside) {
   session.finish();
 }
 
+TEST_F(ProgramRun, ASaveThatBlewUpSpeaksOfTheProgramsOwnSettings) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  const DataLoader data(session, points(8), {.global_batch_size = 8, .micro_batch_size = 8});
+  Trainer trainer(session, net, Sgd{.learning_rate = 1e30},
+                  {.run = run_folder(),
+                   .training = {.on_nonfinite = OnNonfinite::kSkip, .max_skipped_steps = 0},
+                   .checkpoint = {.save_interval = 2}});
+  const std::string error = error_of(ErrorKind::kNonFinite, [&] {
+    for (const Batch& batch : trainer.steps(data, 4)) trainer.step(batch, net);
+  });
+  EXPECT_THAT(error, HasSubstr("is not a checkpoint; earlier checkpoints are intact. Lower the "
+                               "optimizer's learning_rate or set TrainerOptions::training."
+                               "gradient_clip_norm, and resume"));
+  EXPECT_THAT(error, HasSubstr("; step 0 is the newest state that is known to be good, and "
+                               "TrainerOptions::checkpoint.resume: auto continues from it"));
+  session.finish();
+}
+
 TEST_F(ProgramRun, ACheckpointOfAnotherModelIsRefused) {
   {
     Session session(ProcessCall{words, settings, watch}, {});

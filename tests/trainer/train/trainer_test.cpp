@@ -233,6 +233,25 @@ TEST_F(Program, ABatchWithoutAStepIsRefused) {
   session.finish();
 }
 
+TEST_F(Program, AStepAfterALoopThatThrewIsRefused) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{});
+  const DataLoader data(session, points(8), {.global_batch_size = 8, .micro_batch_size = 8});
+  Batch kept;
+  const auto loop = [&] {
+    for (const Batch& batch : trainer.steps(data, 2)) {
+      kept = batch;
+      throw std::runtime_error("of the user");
+    }
+  };
+  EXPECT_THROW(loop(), std::runtime_error);
+  EXPECT_THAT(error_of([&] { trainer.step(kept, net); }),
+              HasSubstr("a step needs a batch of Trainer::steps(), each one once"));
+  kept = Batch();
+  session.finish();
+}
+
 TEST_F(Program, AModuleWithoutValuesOrAfterItsSessionSaysSo) {
   Net net;
   {

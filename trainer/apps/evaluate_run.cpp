@@ -12,6 +12,7 @@
 #include "trainer/job/rank_runtime.h"
 #include "trainer/registry/open_data.h"
 #include "trainer/registry/registry.h"
+#include "trainer/run/saved_facts.h"
 #include "trainer/run/saved_run.h"
 #include "trainer/telemetry/console.h"
 #include "trainer/train/evaluate.h"

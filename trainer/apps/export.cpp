@@ -20,6 +20,7 @@
 #include "trainer/datasets/image_settings.h"
 #include "trainer/hub/hub_config.h"
 #include "trainer/registry/registry.h"
+#include "trainer/run/saved_facts.h"
 #include "trainer/run/saved_run.h"
 
 namespace lockstep {

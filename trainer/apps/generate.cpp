@@ -14,6 +14,7 @@
 #include "trainer/generation/draw.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/registry/registry.h"
+#include "trainer/run/saved_facts.h"
 #include "trainer/run/saved_run.h"
 
 namespace lockstep {

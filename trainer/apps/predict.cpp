@@ -15,6 +15,7 @@
 #include "trainer/datasets/image_settings.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/registry/registry.h"
+#include "trainer/run/saved_facts.h"
 #include "trainer/run/saved_run.h"
 #include "trainer/train/training_step.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "trainer/registry/registry.h"
-#include "trainer/run/saved_run.h"
+#include "trainer/run/shared_checkpoint.h"
 #include "trainer/train/training_state.h"
 
 namespace lockstep {

@@ -17,7 +17,8 @@
 #include "trainer/machine/limits_file.h"
 #include "trainer/registry/open_data.h"
 #include "trainer/registry/registry.h"
-#include "trainer/run/saved_texts.h"
+#include "trainer/run/resume.h"
+#include "trainer/run/saved_facts.h"
 #include "trainer/train/option_keys.h"
 #include "trainer/train/trainer_parts.h"
 
@@ -202,7 +203,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   const std::string resume = options.resume.value_or(config.checkpoint.resume);
   std::optional<SharedCheckpoint> saved;
   if (!options.dry_run)
-    saved = choose_checkpoint(resume, folder, runtime.communicator(), activity, log);
+    saved = find_start(resume, folder, runtime.communicator(), activity, log, SettingsOf::kConfig);
   settle_model_keys(loaded, saved, registry, config);
   RunSpec spec{.options = options_of(config),
                .folder = folder,
@@ -210,7 +211,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   spec.options.early_stopping = with_mode(config.early_stopping, registry);
   spec.options.checkpoint.resume = resume;
   // An error in it is one of the checkpoint; open_data() would report it as one of the data.
-  if (saved) (void)saved_tokenizer(saved->trainer().tokenizer, saved->path());
+  const SavedData described = saved ? data_of(*saved) : SavedData();
   activity.begin(Phase::kAgree);
   spec.same_data = agree_on_files(runtime.communicator(), without_folder(config, saved), registry,
                                   {.cache_folder = cache_folder(config, settings),
@@ -223,9 +224,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     return open_data(config, registry, saved ? saved->trainer().tokenizer : "");
   }();
   agree_on_datasets(runtime.communicator(), data);
-  if (saved)
-    check_saved_classes(saved_image_facts(saved->trainer().samples, saved->path()), saved->path(),
-                        data);
+  if (saved) check_saved_classes(described.images, saved->path(), data);
   warn_of_data(data, registry.needs(config.model), log);
   if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
   spec.samples = image_facts_of(data);

@@ -47,7 +47,9 @@
 
 namespace LOCKSTEP_API lockstep {
 
-class Registry {
+// Marked itself, because most headers only name it, without the mark, and a first declaration
+// counts.
+class LOCKSTEP_API Registry {
  public:
   /// Error kUsage for a name that another row of the same kind has.
   template <class M>

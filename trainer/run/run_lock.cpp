@@ -36,15 +36,15 @@ bool is_taken(int fd) {
 
 }  // namespace
 
-RunLock::RunLock(const std::string& run_folder) {
+RunLock::RunLock(const std::string& run_folder, SettingsOf of) {
   const std::string path = lock_path(run_folder);
   fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0) raise_errno(ErrorKind::kUsage, "cannot open " + path);
   if (!is_taken(fd_)) return;
   close(fd_);
   raise(ErrorKind::kUsage,
-        "another training is writing to {}; wait for its end or choose another run.name",
-        run_folder);
+        "another training is writing to {}; wait for its end or choose another {}", run_folder,
+        setting_name(of, "run.name"));
 }
 
 RunLock::~RunLock() {

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "trainer/settings/setting_name.h"
+
 namespace lockstep {
 
 /// An advisory lock (flock) on the file <run.dir>/.<run.name>.lock, held until destruction or the
@@ -15,8 +17,9 @@ class RunLock {
   RunLock() = default;  ///< holds nothing
 
   /// Waits a few seconds for the remaining processes of a killed job to end. Error kUsage if the
-  /// lock is still held then or its file cannot be opened. `run_folder` must exist.
-  explicit RunLock(const std::string& run_folder);
+  /// lock is still held then or its file cannot be opened. `run_folder` must exist. `of`: for
+  /// messages.
+  RunLock(const std::string& run_folder, SettingsOf of);
   ~RunLock();
 
   RunLock(RunLock&& other) noexcept;

@@ -2,33 +2,16 @@
 
 #include <filesystem>
 
-#include "checkpoint/restore.h"
+#include "checkpoint/folder.h"
 #include "core/base/error.h"
 #include "trainer/config/load.h"
 #include "trainer/telemetry/compilations_file.h"
 #include "trainer/telemetry/cuts_file.h"
+#include "trainer/telemetry/metrics_file.h"
 
 namespace lockstep {
-namespace {
 
 namespace fs = std::filesystem;
-
-SavedFacts read_facts(const std::string& config_yaml, const TrainerState& trainer,
-                      const std::string& path, const Registry& registry) {
-  return {.config = saved_config(config_yaml, path, registry),
-          .tokenizer = saved_tokenizer(trainer.tokenizer, path),
-          .images = saved_image_facts(trainer.samples, path)};
-}
-
-}  // namespace
-
-SavedFacts facts_of(const SharedCheckpoint& saved, const Registry& registry) {
-  return read_facts(saved.config_yaml(), saved.trainer(), saved.path(), registry);
-}
-
-SavedFacts facts_of(const CheckpointReader& saved, const Registry& registry) {
-  return read_facts(saved.config_yaml(), saved.trainer(), saved.path(), registry);
-}
 
 bool SavedRun::is_folder() const {
   std::error_code error;
@@ -54,6 +37,10 @@ CheckpointReader SavedRun::open_checkpoint(SavedState which) const {
   __builtin_unreachable();
 }
 
+FoundCheckpoint SavedRun::find_newest() const {
+  return lockstep::find_newest(checkpoint_folder_of(path_));
+}
+
 SharedCheckpoint SavedRun::share_checkpoint(Communicator& communicator, Activity activity,
                                             SavedState which) const {
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): what is read is there
@@ -70,6 +57,11 @@ void SavedRun::require_folder() const {
   LS_USER_CHECK(is_folder(), "{} is a file: RUN is the folder of a run", path_);
   LS_USER_CHECK(fs::exists(fs::path(path_) / "config.yaml") || fs::exists(fs::path(path_) / "logs"),
                 "{} is not a run's folder: it has neither config.yaml nor logs", path_);
+}
+
+std::vector<TelemetryRecord> SavedRun::metrics() const {
+  require_folder();
+  return read_metrics((fs::path(path_) / "metrics.jsonl").string());
 }
 
 std::vector<RankProfile> SavedRun::profiles() const {

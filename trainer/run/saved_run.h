@@ -3,34 +3,21 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "checkpoint/file_format.h"
+#include "checkpoint/restore.h"
 #include "core/base/activity.h"
 #include "core/explain/tally.h"
 #include "core/observe/cuts.h"
-#include "data/tokenizers/tokenizer.h"
-#include "trainer/run/saved_texts.h"
 #include "trainer/run/shared_checkpoint.h"
 #include "trainer/settings/config.h"
 #include "trainer/statistics/rank_profile.h"
+#include "trainer/telemetry/record.h"
 
 namespace lockstep {
 
 class Registry;
-
-/// The description of the run in one of its checkpoints, read and checked.
-struct SavedFacts {
-  Config config;                     ///< that it was trained with
-  TokenizerPtr tokenizer;            ///< null: the run has none
-  std::optional<ImageFacts> images;  ///< nothing: no images, or saved by an early lockstep
-};
-
-/// Error kCheckpoint naming the checkpoint file, see saved_texts.h.
-SavedFacts facts_of(const SharedCheckpoint& saved, const Registry& registry);
-SavedFacts facts_of(const CheckpointReader& saved, const Registry& registry);
 
 /// Which checkpoint of a run.
 enum class SavedState : std::uint8_t {
@@ -52,16 +39,19 @@ class SavedRun {
 
   /// Error kCheckpoint with the problem of each candidate; kUsage for a best one that was not kept.
   CheckpointReader open_checkpoint(SavedState which = SavedState::kNewest) const;
-  /// The same, collective: rank 0 reads it, and all ranks get it.
+  /// For a run that goes on: a run without checkpoints has no newest one, and that is no error.
+  FoundCheckpoint find_newest() const;
+  /// As open_checkpoint(), collective: rank 0 reads it, and all ranks get it.
   SharedCheckpoint share_checkpoint(Communicator& communicator, Activity activity,
                                     SavedState which = SavedState::kNewest) const;
 
   // The files in a run's folder. Error kUsage if path() is not the folder of a run, or for a
   // damaged file.
-  std::vector<RankProfile> profiles() const;  ///< by rank; empty: the run did not measure them
-  CauseTally compilations(int rank) const;    ///< empty: nothing was compiled
-  std::vector<Cuts::Row> cuts() const;        ///< empty: the run has not ended, or has none
-  std::string trace_file() const;             ///< its path; error kUsage if there is none
+  std::vector<TelemetryRecord> metrics() const;  ///< empty: no step was logged
+  std::vector<RankProfile> profiles() const;     ///< by rank; empty: the run did not measure them
+  CauseTally compilations(int rank) const;       ///< empty: nothing was compiled
+  std::vector<Cuts::Row> cuts() const;           ///< empty: the run has not ended, or has none
+  std::string trace_file() const;                ///< its path; error kUsage if there is none
 
  private:
   void require_folder() const;

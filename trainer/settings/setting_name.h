@@ -14,4 +14,8 @@ enum class SettingsOf : std::uint8_t { kConfig, kProgram };
 /// program "TrainerOptions::logging.interval".
 std::string setting_name(SettingsOf of, std::string_view key);
 
+/// How one asks that a run go on, from the checkpoint `from` or from the newest ("auto"):
+/// "--resume=PATH", "--resume". For a program "TrainerOptions::checkpoint.resume: PATH".
+std::string resume_setting(SettingsOf of, std::string_view from = "auto");
+
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -26,10 +27,54 @@ OrderedJson number_or_null(double x) {
   return std::isfinite(x) ? OrderedJson(x) : OrderedJson(nullptr);
 }
 
+struct FileLines {
+  std::vector<std::string> whole;  ///< without their newlines
+  bool torn = false;               ///< another one follows, without a newline
+};
+
+FileLines read_lines(std::istream& in) {
+  FileLines out;
+  for (std::string line; std::getline(in, line);) {
+    if (in.eof()) {
+      out.torn = true;
+    } else {
+      out.whole.push_back(std::move(line));
+    }
+  }
+  return out;
+}
+
+/// A pipe or a device is not read, since it may never end.
+bool is_readable(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+double number_or_nan(const JsonPlace& value) {
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.real();
+}
+
+double number_at(const JsonPlace& line, std::string_view key) {
+  const auto value = line.find_any(key);
+  if (!value) line.refuse(fmt::format("'{}' is missing", key));
+  return number_or_nan(*value);
+}
+
+TelemetryRecord record_of(const JsonPlace& line) {
+  TelemetryRecord out{.step = line.at("step").integer(0, std::numeric_limits<std::int64_t>::max()),
+                      .epoch = number_at(line, "epoch"),
+                      .wall_time = number_at(line, "wall_time")};
+  line.for_each_member([&](const std::string& name, const JsonPlace& value) {
+    if (name == "step" || name == "epoch" || name == "wall_time") return;
+    if (!set_field(out, name, number_or_nan(value))) value.refuse("is no measurement of a step");
+  });
+  return out;
+}
+
 /// Whether a line is a whole record of a step up to `last_step`.
-bool keeps(std::string_view line, std::int64_t last_step) {
+bool keeps(const std::string& line, std::int64_t last_step) {
   try {
-    const JsonPlace record = JsonPlace::parse(std::string(line), "a line");
+    const JsonPlace record = JsonPlace::parse(line, "a line");
     const auto step = record.find("step");
     return step && step->find_integer(std::numeric_limits<std::int64_t>::min(), last_step);
   } catch (const Error&) {
@@ -40,15 +85,13 @@ bool keeps(std::string_view line, std::int64_t last_step) {
 /// The lines of `path` that stay, newlines included; `all` tells whether that is the whole file.
 std::string kept_lines(const std::string& path, std::int64_t last_step, bool& all) {
   all = true;
-  // A pipe or a device is not read, since it may never end.
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return "";
+  if (!is_readable(path)) return "";
   std::ifstream in(path, std::ios::binary);
+  const FileLines lines = read_lines(in);
+  all = !lines.torn;
   std::string kept;
-  std::string line;
-  while (std::getline(in, line)) {
-    const bool torn = in.eof();  // no newline
-    if (!torn && keeps(line, last_step)) {
+  for (const std::string& line : lines.whole) {
+    if (keeps(line, last_step)) {
       kept += line + "\n";
     } else {
       all = false;
@@ -65,6 +108,17 @@ std::string to_json(const TelemetryRecord& record) {
                   {"wall_time", number_or_null(record.wall_time)}};
   for (const auto& [name, value] : fields_of(record)) out[name] = number_or_null(value);
   return out.dump();
+}
+
+std::vector<TelemetryRecord> read_metrics(const std::string& path) {
+  if (!is_readable(path)) return {};
+  std::ifstream in(path, std::ios::binary);
+  if (!in) raise_errno(ErrorKind::kUsage, path + ": cannot be read");
+  std::vector<TelemetryRecord> out;
+  for (const std::string& line : read_lines(in).whole)
+    out.push_back(record_of(JsonPlace::parse(
+        line, {.name = path, .kind = ErrorKind::kUsage, .line = std::ssize(out) + 1})));
+  return out;
 }
 
 MetricsFile::MetricsFile(std::string path, std::int64_t resumed_step, Log& log)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/base/log.h"
 #include "trainer/telemetry/record.h"
@@ -12,6 +13,12 @@ namespace lockstep {
 
 /// The record as one line of JSON without the newline.
 std::string to_json(const TelemetryRecord& record);
+
+/// The records of a file, in its order; a null is NaN. Empty if there is no file. A last line
+/// without a newline is left out: it is being written, or the run was killed meanwhile. Error
+/// kUsage, naming file and line, for any other line that to_json() did not write: the disk was full
+/// (a resume removes such lines), or somebody edited the file.
+std::vector<TelemetryRecord> read_metrics(const std::string& path);
 
 class MetricsFile {
  public:

@@ -1,5 +1,6 @@
 #include "trainer/telemetry/record.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -10,6 +11,8 @@ struct Field {
   std::string_view name;
   std::optional<double> TelemetryRecord::*value;
 };
+
+constexpr std::string_view kTrain = "train/";
 
 using R = TelemetryRecord;
 constexpr std::array kFields = {Field{"lr", &R::learning_rate},
@@ -33,12 +36,26 @@ constexpr std::array kFields = {Field{"lr", &R::learning_rate},
 std::vector<std::pair<std::string, double>> fields_of(const TelemetryRecord& record) {
   std::vector<std::pair<std::string, double>> out;
   for (const auto& [name, value] : loss_first(record.train))
-    out.emplace_back("train/" + name, value);
+    out.emplace_back(std::string(kTrain) + name, value);
   for (const Field& field : kFields)
     if (const std::optional<double>& value = record.*field.value)
       out.emplace_back(field.name, *value);
   for (const auto& metric : loss_first(record.evaluations)) out.push_back(metric);
   return out;
+}
+
+bool set_field(TelemetryRecord& record, const std::string& name, double value) {
+  if (name.starts_with(kTrain)) {
+    record.train[name.substr(kTrain.size())] = value;
+  } else if (const auto* field = std::ranges::find(kFields, name, &Field::name);
+             field != kFields.end()) {
+    record.*field->value = value;
+  } else if (name.find('/') != std::string::npos) {
+    record.evaluations[name] = value;
+  } else {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace lockstep

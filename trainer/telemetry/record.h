@@ -42,5 +42,8 @@ struct TelemetryRecord {
 /// All measured values with their names in metrics.jsonl and TensorBoard ("train/loss",
 /// "eval/accuracy", "perf/step_ms"), in order; step, epoch and wall_time are written separately.
 std::vector<std::pair<std::string, double>> fields_of(const TelemetryRecord& record);
+/// Sets a value by its name there: one with a slash that is no other's is an evaluation's, as an
+/// evaluation may have any name. False for a name without one that is unknown.
+bool set_field(TelemetryRecord& record, const std::string& name, double value);
 
 }  // namespace lockstep

@@ -227,9 +227,11 @@ SaveProblem CheckpointWriter::save_suspect(double magnitude) {
       ErrorKind::kNonFinite,
       fmt::format(
           "step {}: the largest parameter is {:.3g}, in the last good state it was {:.3g}: the "
-          "state was saved as {} and is not a checkpoint; earlier checkpoints are intact. Lower "
-          "optimizer.learning_rate or set training.gradient_clip_norm, and resume",
-          staging_.trainer.step, magnitude, options_.good_magnitude, path)};
+          "state was saved as {} and is not a checkpoint; earlier checkpoints are intact. Lower {} "
+          "or set {}, and resume",
+          staging_.trainer.step, magnitude, options_.good_magnitude, path,
+          setting_name(options_.settings_of, "optimizer.learning_rate"),
+          setting_name(options_.settings_of, "training.gradient_clip_norm"))};
   log_.warn("{}", out.text);
   save_start(staging_.trainer);
   return out;
@@ -274,8 +276,8 @@ std::string CheckpointWriter::go_back_to_good() {
   if (!has_file(good_on_file_)) return "";
   const std::vector<std::string> aside = set_aside_after(options_.folder, good_on_file_, log_);
   return fmt::format(
-      "step {} is the newest state that is known to be good, and --resume continues from it{}{}",
-      good_on_file_,
+      "step {} is the newest state that is known to be good, and {} continues from it{}{}",
+      good_on_file_, resume_setting(options_.settings_of),
       aside.empty() ? "" : "; set aside, no longer checkpoints: ", fmt::join(aside, ", "));
 }
 

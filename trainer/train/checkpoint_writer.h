@@ -30,6 +30,7 @@
 #include "core/base/log.h"
 #include "core/base/spans.h"
 #include "core/engine/engine.h"
+#include "trainer/settings/setting_name.h"
 #include "trainer/train/training_state.h"
 
 namespace lockstep {
@@ -46,6 +47,7 @@ class CheckpointWriter {
     std::string folder;
     Retention retention;
     std::string config_yaml;
+    SettingsOf settings_of = SettingsOf::kConfig;  ///< for messages
     double good_magnitude = 0;  ///< the largest |parameter| of the run's initial state
     /// Computes the tensors of the initial state again, into its argument; null: it needs no file.
     std::function<void(CheckpointState&)> make_start = {};

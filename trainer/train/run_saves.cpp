@@ -28,7 +28,11 @@ std::function<void(CheckpointState&)> start_of(const RunSpec& spec, TrainingStat
 
 RunSaves::RunSaves(const RunSpec& spec, TrainingState& state, RankRuntime& runtime,
                    const std::string& resumed_from)
-    : state_(state), runtime_(runtime), watch_(runtime.watch()), judge_(state.progress) {
+    : state_(state),
+      runtime_(runtime),
+      watch_(runtime.watch()),
+      settings_of_(spec.settings_of),
+      judge_(state.progress) {
   const bool resumed = !resumed_from.empty();
   if (resumed)
     saved_step_ = step();
@@ -41,6 +45,7 @@ RunSaves::RunSaves(const RunSpec& spec, TrainingState& state, RankRuntime& runti
   writing.retention = {.keep_last = static_cast<int>(saving.keep_last),
                        .keep_best = saving.keep_best};
   writing.config_yaml = spec.config_text;
+  writing.settings_of = spec.settings_of;
   if (resumed) writing.retention.begun_at = step();
   writing.good_magnitude = state.initial_magnitude;
   writing.make_start = start_of(spec, state, resumed_from);
@@ -121,10 +126,10 @@ void RunSaves::say_what_is_saved(bool slow) {
   if (slow)
     runtime_.log().warn(
         "asked to stop by mpirun, which kills the ranks within a second: step {} is NOT saved, as "
-        "the last save took {}; {}. Send SIGUSR1 to mpirun, or use lockstep launch, to save all "
-        "steps",
+        "the last save took {}; {}. Send SIGUSR1 to mpirun{} to save all steps",
         // NOLINTNEXTLINE(bugprone-unchecked-optional-access): as above
-        step(), readable_time(writer_->last_write_seconds()), saved);
+        step(), readable_time(writer_->last_write_seconds()), saved,
+        settings_of_ == SettingsOf::kConfig ? ", or use lockstep launch," : "");
   else
     runtime_.log().info(
         "asked to stop by mpirun, which kills the ranks within a second: saving step {} at once; "

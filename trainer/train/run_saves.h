@@ -54,6 +54,7 @@ class RunSaves {
   TrainingState& state_;
   RankRuntime& runtime_;
   Watch& watch_;
+  SettingsOf settings_of_;  ///< for messages
   StateJudge judge_;
   std::int64_t saved_step_ = -1;
   std::optional<CheckpointWriter> writer_;  ///< on the master

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "trainer/run/run_folder.h"
 #include "trainer/settings/setting_name.h"
@@ -23,10 +22,7 @@ struct RunSpec {
   GivenValues values = {};   ///< initial values of a new run in place of drawn ones
 
   /// How to continue the run, for messages.
-  std::string_view how_to_resume() const {
-    return settings_of == SettingsOf::kConfig ? "--resume"
-                                              : "TrainerOptions::checkpoint.resume: auto";
-  }
+  std::string how_to_resume() const { return resume_setting(settings_of); }
 };
 
 }  // namespace lockstep

@@ -57,7 +57,7 @@ LoaderOptions StepBatches::loader_options(const DataLoader& data, const StepPlan
   return out;
 }
 
-Batch StepBatches::next(std::int64_t step) {
+const Batch& StepBatches::next(std::int64_t step) {
   Engine& engine = runtime_.engine();
   runtime_.begin_step(step);
   runtime_.activity().begin(Phase::kInputWait, step);
@@ -72,7 +72,14 @@ Batch StepBatches::next(std::int64_t step) {
   Batch::Fields fields;
   for (const auto& [name, tensor] : loaded.fields)
     fields[name] = engine.adopt(tensor, InputKind::kBatch, "batch." + name);
-  return Batch(std::move(fields));
+  current_ = Batch(std::move(fields));
+  due_ = true;
+  return *current_;
+}
+
+void StepBatches::drop() {
+  current_.reset();
+  due_ = false;
 }
 
 CarriedDigestPtr StepBatches::take_digest(std::int64_t step) {

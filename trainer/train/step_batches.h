@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/base/carried_digest.h"
 #include "data/loader.h"
@@ -29,8 +30,12 @@ class StepBatches {
   StepBatches(RankRuntime& runtime, const DataLoader& data, const StepPlan& plan,
               SkippedLog& skipped, const Options& options);
 
-  /// Waits for the batch of `step`, the next one, and begins to record it.
-  Batch next(std::int64_t step);
+  /// Waits for the batch of `step`, the next one, and begins to record it. It lives until drop().
+  const Batch& next(std::int64_t step);
+  /// Whether no step was made of it yet.
+  bool is_due() const { return due_; }
+  void step_made() { due_ = false; }
+  void drop();
   /// What the ranks compare at `step`, once; null if nothing.
   CarriedDigestPtr take_digest(std::int64_t step);
 
@@ -44,6 +49,8 @@ class StepBatches {
   LoaderOptions loading_;
   Loader loader_;
   DeviceFeed feed_;
+  std::optional<Batch> current_;
+  bool due_ = false;
 };
 
 }  // namespace lockstep

@@ -8,6 +8,8 @@
 #include "core/base/error.h"
 #include "trainer/job/agreement.h"
 #include "trainer/registry/registry.h"
+#include "trainer/run/prepare_folder.h"
+#include "trainer/run/resume.h"
 #include "trainer/run/saved_texts.h"
 #include "trainer/train/option_keys.h"
 #include "trainer/train/trainer_parts.h"
@@ -72,9 +74,7 @@ TrainingState make_state(Module& module, Optimizer optimizer, const RunSpec& spe
 std::string where_else(const RunFolder& folder, SettingsOf of) {
   const std::string moved = find_moved_run(folder);
   if (moved.empty()) return "";
-  return fmt::format(
-      " (an earlier run is in {0}: {1}{0})", moved,
-      of == SettingsOf::kConfig ? "--resume=" : "TrainerOptions::checkpoint.resume: ");
+  return fmt::format(" (an earlier run is in {}: {})", moved, resume_setting(of, moved));
 }
 
 RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
@@ -86,8 +86,8 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
     const EarlierRun earlier = saved != nullptr ? EarlierRun::kGoesOn
                                : resumes_newest ? EarlierRun::kIsRefused
                                                 : EarlierRun::kMovesAside;
-    lock = prepare_folder(*spec.folder, spec.config_text, earlier, runtime.communicator(),
-                          runtime.activity(), runtime.log());
+    lock = prepare_folder({*spec.folder, spec.config_text, earlier, spec.settings_of},
+                          runtime.communicator(), runtime.activity(), runtime.log());
     runtime.log_to(spec.folder->path);
     if (saved != nullptr && runtime.is_master() && !resumes_newest)
       leave_later_states(*spec.folder, saved->path(), saved->trainer().step, runtime.log());
@@ -142,9 +142,9 @@ RunStart start_of(Session& session, const Module& module, const Optimizer& optim
   out.spec.settings_of = SettingsOf::kProgram;
   out.spec.config_text = text_of(terms);
   if (!options.run.empty()) out.spec.folder = run_folder(options.run);
-  if (const std::string& resume = options.checkpoint.resume; resume != "none")
-    out.saved = choose_checkpoint(resume, out.spec.folder.value_or(RunFolder{}),
-                                  runtime.communicator(), runtime.activity(), runtime.log());
+  out.saved =
+      find_start(options.checkpoint.resume, out.spec.folder.value_or(RunFolder{}),
+                 runtime.communicator(), runtime.activity(), runtime.log(), out.spec.settings_of);
   out.spec.options = std::move(options);
   return out;
 }

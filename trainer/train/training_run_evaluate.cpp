@@ -10,7 +10,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
     const DataLoader& data, const LossFunction& loss, const std::string& name,
     std::vector<std::shared_ptr<const Evaluator>> evaluators, const std::source_location& where) {
   finish_all();
-  activity_.begin(Phase::kEvaluate, steps_done());
+  runtime_.activity().begin(Phase::kEvaluate, steps_done());
   Evaluation result = [&] {
     const ScopedSpan span(runtime_.spans(), SpanKind::kEvaluation, steps_done());
     return lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(),
@@ -18,7 +18,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
   }();
   if (!result.failure.empty()) stop_at_bad_evaluation(result.failure);
   if (!result.complete) {  // all ranks know it
-    stop_agreed_ = true;
+    stops_.agree();
     return std::nullopt;
   }
   MetricValues named;
@@ -50,22 +50,22 @@ EvaluateOptions TrainingRun::evaluate_options(
   options.workers = static_cast<int>(data.options().workers);
   options.prefetch = data.options().prefetch;
   options.padding = data.options().padding;
-  options.seed = seed();
+  options.seed = spec_.options.seed;
   options.compute_dtype = state_.compute_dtype;
   options.evaluators = std::move(evaluators);
   options.step = steps_done();
   options.where = where;
-  options.activity = activity_;
+  options.activity = runtime_.activity();
   options.on_skipped = [this](const std::string& reason) { skipped_.warn(reason); };
-  options.stop_requested = [this] { return watch_.stop_requested(); };
+  options.stop_requested = [this] { return stops_.requested(); };
   return options;
 }
 
 void TrainingRun::require_watched_metric(const DataLoader& data, const LossFunction& loss,
                                          std::vector<std::shared_ptr<const Evaluator>> evaluators,
                                          const std::source_location& where) {
-  if (early_stopping_.is_always_given()) return;
-  activity_.begin(Phase::kEvaluate, steps_done());
+  if (stops_.early_stopping().is_always_given()) return;
+  runtime_.activity().begin(Phase::kEvaluate, steps_done());
   EvaluateOptions options = evaluate_options(data, std::move(evaluators), where);
   options.max_batches = 1;
   const Evaluation result =
@@ -73,22 +73,22 @@ void TrainingRun::require_watched_metric(const DataLoader& data, const LossFunct
   if (!result.failure.empty())
     raise(ErrorKind::kData, "in an evaluation before the first step: {}", result.failure);
   if (!result.complete) {
-    stop_agreed_ = true;
+    stops_.agree();
   } else {
-    (void)early_stopping_.value_in(result);
+    (void)stops_.early_stopping().value_in(result);
   }
 }
 
 void TrainingRun::judge(const Evaluation& result) {
   using Verdict = EarlyStopping::Verdict;
-  const Verdict verdict = early_stopping_.add(steps_done(), result);
+  const Verdict verdict = stops_.early_stopping().add(steps_done(), result);
   if (const auto loss = result.metrics.find("loss"); loss != result.metrics.end())
     saves_.add_evaluation(loss->second, verdict == Verdict::kBest);
   // The best parameters exist only now, and keep_best requires them on disk.
   if (verdict == Verdict::kBest && spec_.options.checkpoint.keep_best) save_now();
   if (verdict == Verdict::kEnds)
     runtime_.log().info("early stopping at step {}: {} evaluations without improvement",
-                        steps_done(), early_stopping_.bad_evaluations());
+                        steps_done(), stops_.early_stopping().bad_evaluations());
 }
 
 }  // namespace lockstep

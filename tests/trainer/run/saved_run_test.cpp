@@ -27,6 +27,7 @@ TEST(SavedRun, MayHaveMeasuredNothing) {
   const TemporaryFolder folder;
   folder.write("config.yaml", "");
   const SavedRun run(folder.path());
+  EXPECT_THAT(run.metrics(), testing::IsEmpty());
   EXPECT_THAT(run.profiles(), testing::IsEmpty());
   EXPECT_THAT(run.cuts(), testing::IsEmpty());
   EXPECT_EQ(run.compilations(0).misses(), 0);
@@ -35,6 +36,17 @@ TEST(SavedRun, MayHaveMeasuredNothing) {
   folder.write("trace.perfetto-trace", "");
   EXPECT_EQ(run.trace_file(), folder / "trace.perfetto-trace");
   EXPECT_EQ(SavedRun(folder / "other.trace").trace_file(), folder / "other.trace");
+}
+
+TEST(SavedRun, HasTheMetricsOfItsFolder) {
+  const TemporaryFolder folder;
+  folder.write("config.yaml", "");
+  folder.write("metrics.jsonl", R"({"step":3,"epoch":0.5,"wall_time":1.0,"train/loss":2.5})"
+                                "\n");
+  const auto metrics = SavedRun(folder.path()).metrics();
+  ASSERT_THAT(metrics, testing::SizeIs(1));
+  EXPECT_EQ(metrics[0].step, 3);
+  EXPECT_EQ(metrics[0].train.at("loss"), 2.5);
 }
 
 TEST(SavedRun, HasTheConfigOfItsFolderOrTheDefaults) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "tests/fixtures/error_of.h"
 #include "tests/fixtures/file_contents.h"
 #include "tests/fixtures/temporary_folder.h"
 #include "trainer/telemetry/metrics_file.h"
@@ -45,16 +46,23 @@ TelemetryRecord at_step(std::int64_t step) {
   return record;
 }
 
-TEST_F(TelemetryFiles, ARecordIsOneJsonObjectWithTheContractsKeys) {
-  TelemetryRecord record = at_step(10);
+/// A record with all of its values, each another number.
+TelemetryRecord full_record(std::int64_t step) {
+  TelemetryRecord record = at_step(step);
   record.train["mlm/accuracy"] = 1;
-  record.evaluations = {{"eval/loss", 1}, {"eval/accuracy", 1}};
+  record.evaluations = {{"eval/loss", 1}, {"eval/accuracy", 1. / 3}};
+  double x = 1.5;
   for (std::optional<double>* value :
        {&record.learning_rate, &record.grad_norm, &record.updates_per_s, &record.tokens_per_s,
         &record.step_ms, &record.trace_ms, &record.device_ms, &record.compile_ms,
         &record.input_wait_ms, &record.exposed_comm_ms, &record.exposed_gap_ms,
         &record.checkpoint_stall_ms, &record.eval_ms, &record.save_ms, &record.peak_bytes})
-    *value = 1.5;
+    *value = x += 0.1;
+  return record;
+}
+
+TEST_F(TelemetryFiles, ARecordIsOneJsonObjectWithTheContractsKeys) {
+  const TelemetryRecord record = full_record(10);
   std::vector<std::string> keys;
   const json object = json::parse(to_json(record));
   for (const auto& [key, value] : object.items()) keys.push_back(key);
@@ -118,6 +126,56 @@ TEST_F(TelemetryFiles, AFreshRunStartsAnEmptyFile) {
   { MetricsFile(path("metrics.jsonl"), -1, Log::null()).write(at_step(10)); }
   { MetricsFile(path("metrics.jsonl"), -1, Log::null()).write(at_step(5)); }
   EXPECT_THAT(steps(), ElementsAre(5));
+}
+
+TEST_F(TelemetryFiles, RecordsAreReadAsTheyWereWritten) {
+  const std::string file = path("metrics.jsonl");
+  EXPECT_THAT(read_metrics(file), testing::IsEmpty()) << "there is no file";
+  TelemetryRecord bare = at_step(20);
+  bare.train["loss"] = std::nan("");
+  bare.evaluations["held_out/top/5"] = 0.25;
+  {
+    MetricsFile metrics(file, -1, Log::null());
+    metrics.write(full_record(10));
+    metrics.write(bare);
+  }
+  const std::vector<TelemetryRecord> records = read_metrics(file);
+  ASSERT_THAT(records, testing::SizeIs(2));
+  EXPECT_EQ(to_json(records[0]), to_json(full_record(10)));
+  EXPECT_EQ(to_json(records[1]), to_json(bare));
+  EXPECT_TRUE(std::isnan(records[1].train.at("loss")));
+  EXPECT_FALSE(records[1].learning_rate.has_value()) << "it was not measured";
+}
+
+TEST_F(TelemetryFiles, ALineThatIsBeingWrittenIsNotRead) {
+  { MetricsFile(path("metrics.jsonl"), -1, Log::null()).write(at_step(10)); }
+  // Without its newline it may be a prefix of another number.
+  for (const char* torn : {R"({"step":2)", R"({"step":20,"epoch":1.0,"wall_time":1.0})"}) {
+    folder_.write("torn.jsonl", read("metrics.jsonl") + torn);
+    EXPECT_THAT(read_metrics(path("torn.jsonl")), testing::SizeIs(1)) << torn;
+  }
+}
+
+TEST_F(TelemetryFiles, AnotherLineIsRefusedByFileAndLine) {
+  const std::string first = to_json(at_step(10)) + "\n";
+  const auto problem = [&](const std::string& line) {
+    const std::string file = folder_.write("damaged.jsonl", first + line + "\n" + first);
+    const std::string text = usage_error([&] { read_metrics(file); });
+    EXPECT_TRUE(text.starts_with(file + ":2:")) << text;
+    return text.substr(text.find(":2:") + 1);
+  };
+  EXPECT_THAT(problem(R"({"step":20,"epo)" + first), testing::StartsWith("2:"));
+  EXPECT_EQ(problem(R"({"step":-1})"),
+            "2:9: step: must be an integer from 0 to 9223372036854775807, not -1");
+  EXPECT_EQ(problem(R"({"step":1,"wall_time":1})"), "2:1: 'epoch' is missing");
+  EXPECT_EQ(problem(R"({"step":1,"epoch":"a","wall_time":1})"),
+            R"(2:19: epoch: must be a number, not the string "a")");
+  EXPECT_EQ(problem(R"({"step":1,"epoch":1,"wall_time":1,"lr":1,"lr":2})"),
+            R"(2:42: the key "lr" is there twice, first at 2:35)");
+  EXPECT_EQ(problem(R"({"step":1,"epoch":1,"wall_time":1,"rate":1})"),
+            "2:42: rate: is no measurement of a step");
+  EXPECT_EQ(problem("[]"), "2:1: must be an object, not a list");
+  EXPECT_EQ(problem(""), "2:1: not valid JSON: the text is empty");
 }
 
 TEST_F(TelemetryFiles, AFolderThatIsNotThereIsAnError) {

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <stdexcept>
 
@@ -18,7 +16,6 @@
 #include "trainer/job/rank_runtime.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
-#include "trainer/run/run_folder.h"
 
 namespace lockstep {
 namespace {
@@ -233,6 +230,25 @@ TEST_F(Program, ABatchWithoutAStepIsRefused) {
                 for (const Batch& batch : trainer.steps(data, 2)) (void)batch;
               }),
               HasSubstr("no step was made of the batch of step 0"));
+  session.finish();
+}
+
+TEST_F(Program, AStepAfterALoopThatThrewIsRefused) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{});
+  const DataLoader data(session, points(8), {.global_batch_size = 8, .micro_batch_size = 8});
+  Batch kept;
+  const auto loop = [&] {
+    for (const Batch& batch : trainer.steps(data, 2)) {
+      kept = batch;
+      throw std::runtime_error("of the user");
+    }
+  };
+  EXPECT_THROW(loop(), std::runtime_error);
+  EXPECT_THAT(error_of([&] { trainer.step(kept, net); }),
+              HasSubstr("a step needs a batch of Trainer::steps(), each one once"));
+  kept = Batch();
   session.finish();
 }
 
@@ -452,47 +468,6 @@ TEST_F(Program, OptionsThatAreNotAllowedAreNamedAsTheUserWroteThem) {
   EXPECT_THAT(error_of([&] { (void)trainer.evaluate(data, net); }),
               HasSubstr("TrainerOptions::early_stopping.metric is 'eval/accuracy', but the "
                         "evaluation has no such metric; it has eval/loss"));
-  session.finish();
-}
-
-TEST_F(Program, ARunThatAppearedMeanwhileIsNotMovedAside) {
-  Session session(ProcessCall{words, settings, watch}, {});
-  const RunFolder run = lockstep::run_folder(run_folder());
-  std::filesystem::create_directories(run.checkpoints);
-  std::ofstream(run.checkpoints + "/step-00000004.h5") << "of somebody else";
-  RankRuntime& runtime = session.runtime();
-  const auto prepared = [&](EarlierRun earlier) {
-    return error_of([&] {
-      (void)prepare_folder(run, "", earlier, runtime.communicator(), runtime.activity(),
-                           runtime.log());
-    });
-  };
-  EXPECT_THAT(prepared(EarlierRun::kIsRefused), HasSubstr("start again to resume from them"));
-  EXPECT_TRUE(std::filesystem::exists(run.checkpoints + "/step-00000004.h5"));
-  EXPECT_EQ(prepared(EarlierRun::kMovesAside), "no error");
-  EXPECT_FALSE(std::filesystem::exists(run.checkpoints + "/step-00000004.h5"));
-  EXPECT_TRUE(std::filesystem::exists(run.path + ".1/checkpoints/step-00000004.h5"));
-  session.finish();
-}
-
-TEST_F(Program, ACheckpointOfAnotherModelIsRefused) {
-  {
-    Session session(ProcessCall{words, settings, watch}, {});
-    Net net;
-    Trainer trainer(session, net, Sgd{}, {.run = run_folder()});
-    trainer.save();
-    session.finish();
-  }
-  struct Other : Net {
-    Linear more{*this, "more", 1, 1};
-  };
-  Session session(ProcessCall{words, settings, watch}, {});
-  Other other;
-  EXPECT_THAT(error_of([&] {
-                Trainer(session, other, Sgd{},
-                        {.run = run_folder(), .checkpoint = {.resume = "auto"}});
-              }),
-              HasSubstr("the checkpoint has no 'more.weight' in 'model'"));
   session.finish();
 }
 

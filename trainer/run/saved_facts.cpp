@@ -1,0 +1,36 @@
+#include "trainer/run/saved_facts.h"
+
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+/// Of a SharedCheckpoint or a CheckpointReader.
+template <class Saved>
+SavedData read_data(const Saved& saved) {
+  return {.tokenizer = saved_tokenizer(saved.trainer().tokenizer, saved.path()),
+          .images = saved_image_facts(saved.trainer().samples, saved.path())};
+}
+
+template <class Saved>
+SavedFacts read_facts(const Saved& saved, const Registry& registry) {
+  Config config = saved_config(saved.config_yaml(), saved.path(), registry);
+  auto [tokenizer, images] = read_data(saved);
+  return {std::move(config), std::move(tokenizer), std::move(images)};
+}
+
+}  // namespace
+
+SavedData data_of(const SharedCheckpoint& saved) {
+  return read_data(saved);
+}
+
+SavedFacts facts_of(const SharedCheckpoint& saved, const Registry& registry) {
+  return read_facts(saved, registry);
+}
+
+SavedFacts facts_of(const CheckpointReader& saved, const Registry& registry) {
+  return read_facts(saved, registry);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,17 @@
+#include "trainer/train/run_stops.h"
+
+namespace lockstep {
+
+void RunStops::begin(std::int64_t total_steps) {
+  total_steps_ = total_steps;
+  end_ = RunEnd::kRunning;
+}
+
+void RunStops::end(bool saved) {
+  end_ = agreed_                  ? (saved ? RunEnd::kPreempted : RunEnd::kUnsaved)
+         : early_stopping_.ends() ? RunEnd::kEarlyStopping
+                                  : RunEnd::kFinished;
+  watch_.on_stop(OnStop::kEnd);
+}
+
+}  // namespace lockstep

@@ -7,6 +7,7 @@ and by the campaigns (tests/campaigns/campaign.py).
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess

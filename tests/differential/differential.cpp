@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/kernels/kernel_cache.h"
 #include "tests/fixtures/host_functions.h"
 #include "tests/fixtures/same_bits.h"
 #include "tests/fixtures/tested_target.h"
@@ -15,6 +16,19 @@ namespace {
 Campaign& mutable_campaign() {
   static Campaign instance;
   return instance;
+}
+
+/// As in an engine, a kernel that several graphs have is generated once: the miscompiled graphs
+/// differ little from the others.
+LoadedPlan compile_sharing(const Graph& graph) {
+  constexpr std::size_t kMostKept =
+      20'000;  // each takes mappings of memory, of which there are few
+  static KernelCache kernels(tested_target());
+  static std::vector<std::shared_ptr<const Kernel>> kept;  // else the cache drops them
+  LoadedPlan plan = compile_graph(graph, tested_target(), kernels, Log::null(), only_reverse());
+  if (kept.size() + plan.kernels.size() > kMostKept) kept.clear();
+  kept.insert(kept.end(), plan.kernels.begin(), plan.kernels.end());
+  return plan;
 }
 
 }  // namespace
@@ -50,7 +64,7 @@ rc::Shrinkable<RandomGraph> campaign_graph(int number) {
 std::string find_disagreement(const RandomGraph& graph, const Graph& compiled, const Spoil& spoil) {
   const auto estimates = estimate_graph(graph.graph, graph.inputs);
   LS_CHECK(estimates.has_value(), "the graph cannot be compared");
-  LoadedPlan plan = compile_graph(compiled, tested_target(), Log::null(), only_reverse());
+  LoadedPlan plan = compile_sharing(compiled);
   if (spoil) {
     SpoiledPlan spoiled{*plan.plan, plan.kernels};
     if (!spoil(spoiled)) return "";

@@ -5,6 +5,9 @@ import re
 import shutil
 import signal
 import struct
+import tempfile
+import unittest
+from pathlib import Path
 
 import lockstep_runs
 from checkpoint_seal import HEADER, sealed
@@ -24,15 +27,19 @@ def flip_byte(path):
 class ReferenceRun(EndToEndTest):
     """What an undisturbed run gives; evaluated and saved every `interval` steps."""
     steps, interval = 60, 20
+    made = None  # config and run: once for all classes
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.config = small_gpt(corpus(cls.folder), training__max_steps=cls.steps,
-                               scheduler__decay_steps=cls.steps, eval__interval=cls.interval,
-                               eval__max_batches=2, checkpoint__save_interval=cls.interval)
-        cls.reference = Run(cls.folder, "reference", cls.config)
-        cls.reference.train()
+        if ReferenceRun.made is None:
+            folder = Path(tempfile.mkdtemp(prefix="ls-"))
+            unittest.addModuleCleanup(shutil.rmtree, folder)
+            config = small_gpt(corpus(folder), training__max_steps=cls.steps, scheduler__decay_steps=cls.steps,
+                               eval__interval=cls.interval, eval__max_batches=2, checkpoint__save_interval=cls.interval)
+            ReferenceRun.made = config, Run(folder, "reference", config)
+            cls.made[1].train()
+        cls.config, cls.reference = cls.made
 
     def copy_of_reference(self, name):
         run = Run(self.folder, name, self.config)

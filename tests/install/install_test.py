@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -32,11 +33,26 @@ def run(*words, expect=0, cwd=None, **environment):
     return done.stdout
 
 
+def usable_ccache():
+    """Its path; None where it is not installed, or has no folder to write to, without which it fails."""
+    path = shutil.which("ccache")
+    if path is None:
+        return None
+    folder = subprocess.run([path, "--get-config", "cache_dir"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    return path if os.access(folder, os.W_OK) else None
+
+
+#: As in a build, what an earlier test compiled is not compiled again if nothing changed that it depends on.
+CCACHE = usable_ccache()
+
+
 class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-install-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
+        # The folder has another name in every test.
+        cls.enterClassContext(mock.patch.dict(os.environ, CCACHE_BASEDIR=str(cls.folder), CCACHE_NOHASHDIR="1"))
         cls.prefix = cls.folder / "prefix"
         run("cmake", "--install", BUILD, "--prefix", cls.folder / "first")
         os.rename(cls.folder / "first", cls.prefix)  # nothing that is installed knows where it lies
@@ -47,7 +63,8 @@ class Installed(unittest.TestCase):
 
     def configure(self, folder, *options, expect=0):
         return run("cmake", "-G", "Ninja", "-S", PROGRAM, "-B", self.folder / folder,
-                   f"-DCMAKE_PREFIX_PATH={self.prefix}", *options, expect=expect)
+                   f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={CCACHE or ''}", *options,
+                   expect=expect)
 
     def trained(self, folder, *words, **environment):
         """Runs the program in a folder of its own; the hash of the checkpoint that it leaves."""
@@ -79,9 +96,13 @@ class Installed(unittest.TestCase):
         self.assertRegex(out, r"step 2 loss \d")
 
     def test_a_program_that_asks_pkg_config_runs(self):
-        flags = run("pkg-config", "--cflags", "--libs", "lockstep", **self.pkg_config).split()
+        flags, libraries = (run("pkg-config", words, "lockstep", **self.pkg_config).split()
+                            for words in ("--cflags", "--libs"))
+        compiler = os.environ.get("CXX", "c++")
         program = self.folder / "by_pkg_config"
-        run(os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-Werror", SOURCE, "-o", program, *flags)
+        run(*([CCACHE] if CCACHE else []), compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", *flags, "-c", SOURCE,
+            "-o", f"{program}.o", cwd=self.folder)
+        run(compiler, f"{program}.o", "-o", program, *libraries)
         self.trained("pkg_config", program, LD_LIBRARY_PATH=str(self.library_folder))
 
     def test_only_versions_that_promise_the_same_are_found(self):

@@ -77,13 +77,12 @@ Graph without_all_reduces(const Graph& graph) {
   return keep_only(std::move(out), keep);
 }
 
-LoadedPlan compile_graph(const Graph& graph, const Target& target, Log& log,
+LoadedPlan compile_graph(const Graph& graph, const Target& target, KernelCache& kernels, Log& log,
                          const HostFunctions& functions) {
   CompileOptions options;
   options.target = target;
   options.verify = true;
   options.host_functions = &functions;
-  KernelCache kernels(target, log);
   return compile_and_load(without_all_reduces(graph), options, kernels, log);
 }
 
@@ -100,7 +99,8 @@ std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTen
                                      int threads, const Target& target, Log& log,
                                      const HostFunctions& functions) {
   limit_onednn(target);
-  return run_plan_on_host(compile_graph(graph, target, log, functions), inputs, threads);
+  KernelCache kernels(target, log);
+  return run_plan_on_host(compile_graph(graph, target, kernels, log, functions), inputs, threads);
 }
 
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,

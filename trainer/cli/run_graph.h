@@ -14,6 +14,8 @@
 
 namespace lockstep {
 
+class KernelCache;
+
 /// Outputs of `graph` for `inputs` (one per Graph::inputs), with the passes and kernels of
 /// training. Collectives are for one rank and one micro-batch: an all_reduce is its operand. Error
 /// kOutOfMemory, before anything runs, if the machine has less memory available than the graph
@@ -23,8 +25,9 @@ std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTen
                                      int threads, const Target& target, Log& log,
                                      const HostFunctions& functions = {});
 
-/// The two halves of run_compiled: compiling a graph, and running the result.
-LoadedPlan compile_graph(const Graph& graph, const Target& target, Log& log,
+/// The two halves of run_compiled: compiling a graph, with kernels for that target which other
+/// graphs may share, and running the result.
+LoadedPlan compile_graph(const Graph& graph, const Target& target, KernelCache& kernels, Log& log,
                          const HostFunctions& functions = {});
 std::vector<HostTensor> run_plan_on_host(const LoadedPlan& plan, std::span<const HostTensor> inputs,
                                          int threads);

@@ -77,61 +77,68 @@ struct Gpt : Module {
   bool recompute_;
 };
 
-struct Traced {
-  Plan plan;  ///< of one micro-batch's loss and gradients
-  std::vector<HostTensor> results;
-};
+/// Records the loss of a micro-batch and the gradients of all parameters.
+class Recorder {
+ public:
+  Recorder(std::int64_t layers, bool recompute, DType dtype) : model_(layers, recompute) {
+    for (Parameter& p : model_.parameters().all())
+      p.value = engine_.to_device({initial_value(p, 5)}, InputKind::kParameter, p.name);
+    std::vector<std::int32_t> words;
+    for (std::int32_t i = 0; i < kBatch * kTime; ++i) words.push_back(i * 7 % kVocabulary);
+    tokens_ =
+        engine_.to_device({HostTensor::of({kBatch, kTime}, words)}, InputKind::kBatch, "tokens");
+    mode_.compute_dtype = dtype;
+    mode_.key = {
+        context_.scalar(1, DType::kI64, "seed"), context_.scalar(2, DType::kI64, "step"),
+        engine_.to_device({HostTensor::scalar<std::int64_t>(0)}, InputKind::kBatch, "micro_batch")};
+  }
 
-/// The gradients of all parameters, and the loss.
-Traced trace_and_run(std::int64_t layers, bool recompute, DType dtype) {
-  const SteadyClock clock;
-  Metrics metrics{clock};
-  SpanStream spans{clock, metrics};
-  const auto communicator = make_single_communicator();
-  Device device({}, spans);
-  TraceContext context;
-  const CompileOptions options{.target = tested_target(), .verify = true};
-  Engine engine(options, context, device, *communicator, Log::null());
+  Plan compile() {
+    const std::vector<Tensor> results = record();
+    KernelCache kernels(options_.target);
+    Plan plan = compile_program(context_.cut().graph, options_, kernels, Log::null());
+    context_.discard();
+    return plan;
+  }
 
-  Gpt model(layers, recompute);
-  for (Parameter& p : model.parameters().all())
-    p.value = engine.to_device({initial_value(p, 5)}, InputKind::kParameter, p.name);
-  std::vector<std::int32_t> words;
-  for (std::int32_t i = 0; i < kBatch * kTime; ++i) words.push_back(i * 7 % kVocabulary);
-  const Tensor tokens =
-      engine.to_device({HostTensor::of({kBatch, kTime}, words)}, InputKind::kBatch, "tokens");
-  const Tensor micro_batch =
-      engine.to_device({HostTensor::scalar<std::int64_t>(0)}, InputKind::kBatch, "micro_batch");
-  const RandomKey key{context.scalar(1, DType::kI64, "seed"),
-                      context.scalar(2, DType::kI64, "step"), micro_batch};
-  const ModeScope mode(context, {.training = true, .key = key, .compute_dtype = dtype});
-  const auto record = [&] {
-    const Tensor loss = model.loss(tokens);
-    std::vector<Tensor> out = gradients(loss, model.parameters().values());
+  std::vector<HostTensor> run() {
+    std::vector<Tensor> sums;
+    for (const Tensor& result : record()) sums.push_back(all_reduce(convert(result, DType::kF32)));
+    std::vector<HostTensor> out;
+    for (const Tensor& sum : sums) out.push_back(sum.to_host());
+    return out;
+  }
+
+ private:
+  std::vector<Tensor> record() {
+    const ModeScope scope(context_, mode_);
+    const Tensor loss = model_.loss(tokens_);
+    std::vector<Tensor> out = gradients(loss, model_.parameters().values());
     out.push_back(loss);
     return out;
-  };
-  Traced out;
-  {
-    const std::vector<Tensor> results = record();
-    KernelCache kernels(options.target);
-    out.plan = compile_program(context.cut().graph, options, kernels, Log::null());
-    context.discard();
   }
-  std::vector<Tensor> sums;
-  for (const Tensor& result : record()) sums.push_back(all_reduce(convert(result, DType::kF32)));
-  for (const Tensor& sum : sums) out.results.push_back(sum.to_host());
-  return out;
-}
+
+  const SteadyClock clock_;
+  Metrics metrics_{clock_};
+  SpanStream spans_{clock_, metrics_};
+  const std::unique_ptr<Communicator> communicator_ = make_single_communicator();
+  Device device_{{}, spans_};
+  TraceContext context_;
+  const CompileOptions options_{.target = tested_target(), .verify = true};
+  Engine engine_{options_, context_, device_, *communicator_, Log::null()};
+  Gpt model_;
+  Tensor tokens_;
+  Mode mode_{.training = true};
+};
 
 struct RematOf : testing::TestWithParam<DType> {};
 
 TEST_P(RematOf, AGptGivesTheSameBits) {
-  const Traced kept = trace_and_run(2, false, GetParam());
-  const Traced again = trace_and_run(2, true, GetParam());
-  ASSERT_EQ(kept.results.size(), again.results.size());
-  for (std::size_t i = 0; i < kept.results.size(); ++i)
-    EXPECT_TRUE(std::ranges::equal(kept.results[i].bytes(), again.results[i].bytes())) << i;
+  const std::vector<HostTensor> kept = Recorder(2, false, GetParam()).run();
+  const std::vector<HostTensor> again = Recorder(2, true, GetParam()).run();
+  ASSERT_EQ(kept.size(), again.size());
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(kept[i].bytes(), again[i].bytes())) << i;
 }
 
 /// The most bytes of the arena that hold what was written and is still to be read, or are written
@@ -167,8 +174,8 @@ std::int64_t peak_in_use(const Plan& plan) {
 
 /// How much a further layer adds.
 std::int64_t bytes_per_layer(bool recompute, DType dtype) {
-  return peak_in_use(trace_and_run(6, recompute, dtype).plan) -
-         peak_in_use(trace_and_run(5, recompute, dtype).plan);
+  return peak_in_use(Recorder(6, recompute, dtype).compile()) -
+         peak_in_use(Recorder(5, recompute, dtype).compile());
 }
 
 TEST_P(RematOf, AGptKeepsOnlyTheBoundariesOfItsBlocks) {

@@ -208,6 +208,62 @@ class Aligner {
     }
     std::vector<std::pair<ValueId, ValueId>> out;
     for (const std::size_t i : longest_increasing(olds)) out.emplace_back(olds[i], news[i]);
+    drop_those_that_moved(range, out);
+    return out;
+  }
+
+  /// Drops anchors that moved among trips of a loop: they would part more ops that correspond than
+  /// there are of them.
+  void drop_those_that_moved(const Range& range,
+                             std::vector<std::pair<ValueId, ValueId>>& anchors) const {
+    const std::vector<std::size_t> parted = parted_by(range, anchors);
+    std::vector<std::pair<ValueId, ValueId>> kept;
+    for (std::size_t begin = 0, end = 0; begin < anchors.size(); begin = end) {
+      std::size_t most = 0;
+      for (end = begin; end < anchors.size() && (parted[end] > 0) == (parted[begin] > 0); ++end)
+        most = std::max(most, parted[end]);
+      if (most <= end - begin)
+        kept.insert(kept.end(), &anchors[begin], &anchors[begin] + end - begin);
+    }
+    anchors = std::move(kept);
+  }
+
+  /// How many ops of equal labels each anchor puts apart: one graph has them before it, the other
+  /// behind it.
+  std::vector<std::size_t> parted_by(
+      const Range& range, const std::vector<std::pair<ValueId, ValueId>>& anchors) const {
+    struct Count {
+      std::size_t old = 0, now = 0;
+    };
+    struct Label {
+      Count all, before;
+      std::size_t parted() const {
+        return std::min(all.old, all.now) - std::min(before.old, before.now) -
+               std::min(all.old - before.old, all.now - before.now);
+      }
+    };
+    std::unordered_map<std::uint64_t, Label> labels;
+    for (ValueId id = range.old_begin; id < range.old_end; ++id)
+      ++labels[old_labels_[index_of(id)]].all.old;
+    for (ValueId id = range.new_begin; id < range.new_end; ++id)
+      ++labels[new_labels_[index_of(id)]].all.now;
+    std::size_t parted = 0;
+    const auto pass = [&](const GraphDescriptor& graph, const std::vector<std::uint64_t>& of,
+                          ValueId id, std::size_t Count::*count) {
+      Label& label = labels.at(of[index_of(id)]);
+      const bool repeats = label.all.old > 1 && label.all.now > 1;
+      if (!repeats || is_leaf(graph, id)) return;
+      parted -= label.parted();
+      ++(label.before.*count);
+      parted += label.parted();
+    };
+    std::vector<std::size_t> out;
+    ValueId old = range.old_begin, now = range.new_begin;
+    for (const auto& [old_anchor, new_anchor] : anchors) {
+      for (; old < old_anchor; ++old) pass(old_, old_labels_, old, &Count::old);
+      for (; now < new_anchor; ++now) pass(now_, new_labels_, now, &Count::now);
+      out.push_back(parted);
+    }
     return out;
   }
 

@@ -33,7 +33,7 @@ Follows AttributeRules::judge(ValueId id, Attr attr) const {
     case Attr::kStart:
     case Attr::kLimit: return judge_bound(id, attr, before, now);
     case Attr::kLow:
-    case Attr::kHigh: return judge_padding(id, before, now);
+    case Attr::kHigh: return judge_padding(id, attr, before, now);
     case Attr::kScale: return judge_scale(before, now);
     case Attr::kGroups: return yes_if(context_.sizes.explain(before, now) || has_other_rank(id));
     case Attr::kTo:
@@ -138,16 +138,22 @@ Follows AttributeRules::judge_bound(ValueId id, Attr attr, IntView before, IntVi
 }
 
 /// Filled up to a fixed size, or perhaps to a multiple of something.
-Follows AttributeRules::judge_padding(ValueId id, IntView before, IntView now) const {
+Follows AttributeRules::judge_padding(ValueId id, Attr attr, IntView before, IntView now) const {
   if (has_other_rank(id)) return Follows::kYes;
   const auto old_sizes = old_.sizes(old_of(id));
   const auto sizes = now_.sizes(id);
   if (before.size() != now.size() || old_sizes.size() != sizes.size()) return Follows::kNo;
+  const auto old_filled = old_.sizes(old_.operands(old_of(id))[0]);
+  const auto filled = now_.sizes(now_.operands(id)[0]);
+  const IntView old_low = find_attr(old_, old_of(id), Attr::kLow);
+  const IntView low = find_attr(now_, id, Attr::kLow);
   Follows out = Follows::kYes;
   for (std::size_t i = 0; i < now.size(); ++i) {
-    if (before[i] == now[i] || old_sizes[i] == sizes[i] ||
-        context_.sizes.contains(before[i], now[i]))
-      continue;
+    // The same in another place: the low amount tells it.
+    const bool shifted = old_sizes[i] == sizes[i] && old_filled[i] == filled[i];
+    if (before[i] == now[i] || (shifted && attr == Attr::kHigh && low[i] != old_low[i])) continue;
+    if (shifted) return Follows::kNo;
+    if (old_sizes[i] == sizes[i] || context_.sizes.contains(before[i], now[i])) continue;
     if (std::gcd(old_sizes[i], sizes[i]) <= std::max(before[i], now[i])) return Follows::kNo;
     out = Follows::kPerhaps;
   }

@@ -39,7 +39,7 @@ class AttributeRules {
   bool fits_partner(ValueId id) const;
   Follows judge_shape(ValueId id, IntView before, IntView now) const;
   Follows judge_bound(ValueId id, Attr attr, IntView before, IntView now) const;
-  Follows judge_padding(ValueId id, IntView before, IntView now) const;
+  Follows judge_padding(ValueId id, Attr attr, IntView before, IntView now) const;
   Follows judge_scale(IntView before, IntView now) const;
   bool is_whole(ValueId id, IntView before, IntView now) const;
 

@@ -42,10 +42,11 @@ class LeafComparison {
   std::vector<Difference> run() {
     out_ = compare_inputs(graphs_, sizes_);
     find_sized();
-    for (ValueId id = 0; id < now_.size(); ++id)
-      if (old_of(id) != kNoValue) add_replaced_sizes(id);
-    for (ValueId id = 0; id < now_.size(); ++id)
+    const std::vector<ValueId> replaced = find_replaced();
+    for (ValueId id = 0; id < now_.size(); ++id) {
+      add_replaced_size(id, replaced[index_of(id)]);
       if (old_of(id) != kNoValue && now_[id].op != Op::kInput) compare_attrs(id);
+    }
     for (ValueId id = 0; id < now_.size(); ++id)
       if (sized_[index_of(id)]) add_mean(id);
     for (ValueId id = 0; id < now_.size(); ++id)
@@ -155,15 +156,24 @@ class LeafComparison {
            sizes_.gives_number(before.values[0], literal.values[0], dtype);
   }
 
-  /// An op takes another op's result, or another input, than before: its size and what it makes of
-  /// that follow.
-  void add_replaced_sizes(ValueId id) {
-    const auto before = old_.operands(old_of(id));
-    const auto operands = now_.operands(id);
-    for (std::size_t i = 0; i < std::min(before.size(), operands.size()); ++i)
-      if (old_of(operands[i]) == kNoValue &&
-          graphs_.alignment.to_new[index_of(before[i])] == kNoValue)
-        sizes_.add(old_.sizes(before[i]), now_.sizes(operands[i]));
+  /// Of results, and inputs, that an op takes in place of others: these, in the old graph.
+  std::vector<ValueId> find_replaced() const {
+    std::vector<ValueId> out(index_of(now_.size()), kNoValue);
+    for (ValueId id = 0; id < now_.size(); ++id) {
+      if (old_of(id) == kNoValue) continue;
+      const auto before = old_.operands(old_of(id));
+      const auto operands = now_.operands(id);
+      for (std::size_t i = 0; i < std::min(before.size(), operands.size()); ++i)
+        if (old_of(operands[i]) == kNoValue &&
+            graphs_.alignment.to_new[index_of(before[i])] == kNoValue)
+          out[index_of(operands[i])] = before[i];
+    }
+    return out;
+  }
+
+  /// The sizes of what is recorded later may follow from its size, but of nothing before.
+  void add_replaced_size(ValueId id, ValueId replaced) {
+    if (replaced != kNoValue) sizes_.add(old_.sizes(replaced), now_.sizes(id));
   }
 
   bool has(Cause cause) const {

@@ -37,15 +37,18 @@ std::string describe(const GraphDescriptor& graph, ValueId id, const std::string
   return out;
 }
 
-/// If only gradients differ, the lines that take them are the cause: gradients without users are
-/// not recorded.
+/// If no ops but gradients came or went, the lines that take them are the cause: gradients without
+/// users are not recorded. Numbers may have changed besides: no op comes with them.
 void promote_takers_of_gradients(std::vector<Difference>& differences) {
   const auto is_op = [](const Difference& d) {
     return d.cause == Cause::kOpAdded || d.cause == Cause::kOpRemoved;
   };
-  if (!std::ranges::any_of(differences, [&](const Difference& d) { return !d.derived; }) ||
+  const auto is_gradient = [&](const Difference& d) {
+    return !d.derived && is_op(d) && d.gradient && d.remedy != kRematRemedy;
+  };
+  if (!std::ranges::any_of(differences, is_gradient) ||
       !std::ranges::all_of(differences, [&](const Difference& d) {
-        return d.derived || (is_op(d) && d.gradient && d.remedy != kRematRemedy);
+        return d.derived || d.cause == Cause::kConstant || is_gradient(d);
       }))
     return;
   const auto taker = std::ranges::find_if(

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/explain/literals.h"
+
 namespace lockstep {
 namespace {
 
@@ -85,7 +87,35 @@ bool GroupRules::only_leaves(const GraphDescriptor& graph, const OpGroup& group)
       std::ranges::any_of(removed_, [&](ValueId id) { return old_.is_input(id); });
   const bool others = std::ranges::any_of(added_, [&](ValueId id) { return !is_leaf(now_, id); }) ||
                       std::ranges::any_of(removed_, [&](ValueId id) { return !is_leaf(old_, id); });
-  return is_leaf(graph, group.told) && (numbers || others || sizes_differ_);
+  return is_leaf(graph, group.told) &&
+         (numbers || others || sizes_differ_ || are_shared(graph, group));
+}
+
+/// Whether the other graph takes the same numbers where this one takes the group's: equal ones of
+/// one shape are recorded once.
+bool GroupRules::are_shared(const GraphDescriptor& graph, const OpGroup& group) const {
+  const GraphDescriptor& theirs_of = graphs_.other(graph);
+  const auto is_one_there = [&](ValueId id, ValueId user) {
+    const ValueId theirs = graphs_.to_other(graph)[index_of(user)];
+    const auto operands = graph.operands(user);
+    if (theirs == kNoValue || theirs_of.operands(theirs).size() != operands.size()) return false;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] != id) continue;
+      const ValueId number = constant_of(theirs_of, theirs_of.operands(theirs)[i]);
+      if (number == kNoValue ||
+          theirs_of.literal(number).digest != graph.literal(constant_of(graph, id)).digest)
+        return false;
+    }
+    return true;
+  };
+  for (const ValueId id : group.ids) {
+    if (constant_of(graph, id) == kNoValue) return false;
+    for (ValueId user = id + 1; user < graph.size(); ++user)
+      if (std::ranges::find(graph.operands(user), id) != graph.operands(user).end() &&
+          std::ranges::find(group.ids, user) == group.ids.end() && !is_one_there(id, user))
+        return false;
+  }
+  return true;
 }
 
 /// Conversions come and go with the dtypes of what they convert, or of what is taken with it, and

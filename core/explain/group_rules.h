@@ -32,6 +32,7 @@ class GroupRules {
 
   bool is_kept(const GraphDescriptor& graph, const OpGroup& group) const;
   bool only_leaves(const GraphDescriptor& graph, const OpGroup& group) const;
+  bool are_shared(const GraphDescriptor& graph, const OpGroup& group) const;
   bool converts(const GraphDescriptor& graph, const OpGroup& group) const;
   bool follows_input(const GraphDescriptor& graph, const OpGroup& group) const;
   bool begins_with_dtype(const GraphDescriptor& graph, const OpGroup& group) const;

@@ -1,6 +1,7 @@
 // Numbers, attributes and ops that change, found and named word for word.
 #include "core/explain/tally.h"
 #include "core/trace/functions.h"
+#include "core/trace/gradients.h"
 #include "core/trace/ops.h"
 #include "tests/core/explain/planted.h"
 
@@ -183,6 +184,20 @@ TEST_F(PlantedOps, TellsNoSizesWhereAShapeHasAsManyElements) {
   };
   (void)told(padded(0), padded(2));
   EXPECT_EQ(last.remedy(), remedy_of(Cause::kAttribute));
+}
+
+TEST_F(PlantedOps, NamesByHowMuchAPadShiftsAndNotItsGradient) {
+  const auto body = [&](bool again) {
+    const Tensor x = input({DType::kF32, Shape{2, 8}}, "x");
+    line = __LINE__ + 1;
+    const Tensor wide = pad(tanh(x), 0.0, {0, again ? 2 : 1}, {0, again ? 1 : 2});
+    std::vector<Tensor> out = gradients(sum(exp(wide) * wide), std::vector{x});
+    out.push_back(wide);
+    return out;
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "attribute pad planted_ops_test.cpp:{} low: [0,1] -> [0,2]", line)));
 }
 
 TEST_F(PlantedOps, NamesHowManyPartsAListHas) {

@@ -219,6 +219,66 @@ TEST_F(PlantedPairs, NamesOpsThatChangedPlaces) {
                                         HasSubstr(" -> exp f32[8,6] " + here()))));
 }
 
+TEST_F(PlantedPairs, NamesAWindowBesideAnotherFunctionOfIt) {
+  const std::vector<std::string> causes = told([&](bool again) {
+    const Tensor x = tanh(side({8, 14, 6}, "x"));
+    line = __LINE__ + 1;
+    const Tensor some = slice(x, {0, 0, 0}, {8, again ? 10 : 14, 5}, {1, 1, 1});
+    const Tensor h = linear(some, side({5, 22}, "w"), nullptr, false);
+    return std::vector{sum(again ? h * sigmoid(h) : gelu(h))};
+  });
+  EXPECT_THAT(causes, testing::Contains(AllOf(StartsWith("attribute slice"), HasSubstr(here()),
+                                              HasSubstr("limit: [8,14,5] -> [8,10,5]"))));
+  EXPECT_THAT(causes, testing::SizeIs(3));
+}
+
+TEST_F(PlantedPairs, NamesParametersThatAreTrainedBesideANumber) {
+  const std::vector<std::string> causes = told([&](bool again) {
+    std::vector<Tensor> all{side({16, 4}, "head"), side({6, 16}, "body")};
+    const Tensor loss = sum(tanh(matmul(tanh(matmul(side({8, 6}, "x"), all[1])), all[0])));
+    if (!again) all.pop_back();
+    const std::vector<Tensor> g = gradients(loss, all);
+    line = __LINE__ + 2;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i].assign(all[i] - g[i] * (again ? 0.03 : 0.1));
+    all.push_back(loss);
+    return all;
+  });
+  EXPECT_THAT(causes,
+              UnorderedElementsAre(AllOf(HasSubstr(here()), testing::EndsWith("0.1 -> 0.03")),
+                                   AllOf(StartsWith("op_added"), HasSubstr(here()))));
+}
+
+TEST_F(PlantedPairs, NamesAnAxisAndNoNumberThatTwoCallsShareWithIt) {
+  const auto norm = [&](const Tensor& x, int axis) {
+    return x * rsqrt(reduce_sum(x * x, {axis}, true) + 1e-3);
+  };
+  const std::vector<std::string> causes = told([&](bool again) {
+    return std::vector{sum(norm(tanh(norm(side({8, 6, 15}, "x"), 2)), again ? 2 : 1))};
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(StartsWith("attribute reduce_sum"),
+                                        testing::EndsWith("dims: [1] -> [2]"))));
+}
+
+TEST_F(PlantedPairs, NamesWhereALoopCutsTheGradientAndNoTripOfIt) {
+  const std::vector<std::string> causes = told([&](bool again) {
+    const Tensor x = side({8, 6, 5}, "x"), w = side({5, 11}, "w"), u = side({11, 11}, "u");
+    Tensor h = tanh(side({8, 11}, "start"));
+    Tensor total = sum(h);
+    for (int t = 0; t < 6; ++t) {
+      line = __LINE__ + 1;
+      if (t == (again ? 3 : 2)) h = stop_gradient(h);
+      const Tensor frame = reshape(slice(x, {0, t, 0}, {8, t + 1, 5}, {1, 1, 1}), Shape{8, 5});
+      h = tanh(matmul(frame, w) + matmul(h, u));
+      total = total + sum(h * h);
+    }
+    std::vector<Tensor> out = gradients(total, std::vector{w, u});
+    out.push_back(total);
+    return out;
+  });
+  EXPECT_THAT(causes, ElementsAre(AllOf(HasSubstr("stop_gradient"), HasSubstr(here()))));
+}
+
 TEST_F(PlantedPairs, NamesOneOrderOfTargetsOfGradients) {
   const std::vector<std::string> causes = told([&](bool again) {
     std::vector<Tensor> all{side({6, 16}, "w"), side({16, 4}, "v")};

@@ -314,6 +314,7 @@ TEST_F(PlantedOps, NamesAnOpInPlaceOfAnother) {
 
 TEST_F(PlantedOps, NamesTheLayerOfTwelveThatGotAnOp) {
   std::vector<Tensor> w;
+  w.reserve(12);
   for (int layer = 0; layer < 12; ++layer)
     w.push_back(
         input({DType::kF32, Shape{4, 4}}, fmt::format("h.{}.w", layer), InputKind::kParameter));

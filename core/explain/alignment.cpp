@@ -1,6 +1,7 @@
 #include "core/explain/alignment.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <string>
@@ -219,11 +220,12 @@ class Aligner {
     const std::vector<std::size_t> parted = parted_by(range, anchors);
     std::vector<std::pair<ValueId, ValueId>> kept;
     for (std::size_t begin = 0, end = 0; begin < anchors.size(); begin = end) {
-      std::size_t most = 0;
+      std::size_t most = 0;  // of anchors in a row that all part ops, or none
       for (end = begin; end < anchors.size() && (parted[end] > 0) == (parted[begin] > 0); ++end)
         most = std::max(most, parted[end]);
       if (most <= end - begin)
-        kept.insert(kept.end(), &anchors[begin], &anchors[begin] + end - begin);
+        std::copy_n(anchors.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
+                    std::back_inserter(kept));
     }
     anchors = std::move(kept);
   }

@@ -42,9 +42,10 @@ class LeafComparison {
   std::vector<Difference> run() {
     out_ = compare_inputs(graphs_, sizes_);
     find_sized();
-    const std::vector<ValueId> replaced = find_replaced();
-    for (ValueId id = 0; id < now_.size(); ++id) {
-      add_replaced_size(id, replaced[index_of(id)]);
+    const std::set<Replaced> replaced = find_replaced();
+    for (auto [id, next] = std::pair(ValueId{0}, replaced.begin()); id < now_.size(); ++id) {
+      for (; next != replaced.end() && next->first == id; ++next)
+        sizes_.add(old_.sizes(next->second), now_.sizes(id));
       if (old_of(id) != kNoValue && now_[id].op != Op::kInput) compare_attrs(id);
     }
     for (ValueId id = 0; id < now_.size(); ++id)
@@ -156,9 +157,13 @@ class LeafComparison {
            sizes_.gives_number(before.values[0], literal.values[0], dtype);
   }
 
-  /// Of results, and inputs, that an op takes in place of others: these, in the old graph.
-  std::vector<ValueId> find_replaced() const {
-    std::vector<ValueId> out(index_of(now_.size()), kNoValue);
+  /// A result, or an input, of the new graph, and what an op of both graphs took in its place.
+  using Replaced = std::pair<ValueId, ValueId>;
+
+  /// In their order: the sizes of what is recorded after one may follow from it, but of nothing
+  /// before.
+  std::set<Replaced> find_replaced() const {
+    std::set<Replaced> out;
     for (ValueId id = 0; id < now_.size(); ++id) {
       if (old_of(id) == kNoValue) continue;
       const auto before = old_.operands(old_of(id));
@@ -166,14 +171,9 @@ class LeafComparison {
       for (std::size_t i = 0; i < std::min(before.size(), operands.size()); ++i)
         if (old_of(operands[i]) == kNoValue &&
             graphs_.alignment.to_new[index_of(before[i])] == kNoValue)
-          out[index_of(operands[i])] = before[i];
+          out.emplace(operands[i], before[i]);
     }
     return out;
-  }
-
-  /// The sizes of what is recorded later may follow from its size, but of nothing before.
-  void add_replaced_size(ValueId id, ValueId replaced) {
-    if (replaced != kNoValue) sizes_.add(old_.sizes(replaced), now_.sizes(id));
   }
 
   bool has(Cause cause) const {

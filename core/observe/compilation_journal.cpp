@@ -189,20 +189,19 @@ void CompilationJournal::check_limit(const Explanation& explanation) {
   if (programs <= std::max(limit_.programs, warn_at_)) return;
   CauseTally with_this = causes_;
   with_this.add(explanation, false, 0);
-  std::string why = "no two of them are alike";
+  std::string why = "no two of them are alike; raise";
   for (const CauseTally::Row& row : with_this.rows()) {
     if (row.remedy.empty()) continue;
-    why = fmt::format("{}; {}", row.describe(), row.remedy);
+    why = fmt::format("{}; {}; or raise", row.describe(), row.remedy);
     break;
   }
   const std::string what = fmt::format(
       "{} different programs were needed so far, more than device.max_programs ({}): {}", programs,
       limit_.programs, why);
   if (limit_.stop)
-    raise(ErrorKind::kUsage, "{}; or raise device.max_programs (device.on_max_programs: stop)",
-          what);
+    raise(ErrorKind::kUsage, "{} device.max_programs (device.on_max_programs: stop)", what);
   log_.warn(
-      "{}; or raise device.max_programs; until then the least recently used programs are "
+      "{} device.max_programs; until then the least recently used programs are "
       "dropped",
       what);
   warn_at_ = 2 * programs - 1;  // warns again at twice as many

@@ -50,9 +50,11 @@ def learning_rate(step):
 
 
 class AddingInF32(torch.overrides.TorchFunctionMode):
-    """Products of 16-bit numbers are added up in f32 and rounded once, forwards and backwards, as PyTorch does it on a
-    processor with instructions for that. Without these it adds up in 16 bits on its own, at a tenth of the speed, and
-    strays several times as far."""
+    """Products of 16-bit numbers are added up in f32 and rounded once, forwards and backwards.
+
+    PyTorch leaves them to oneDNN, which does so, only on a processor with AVX-512 (mkldnn_bf16_device_check() of
+    aten/src/ATen/native/mkldnn/Matmul.cpp). PyTorch's own product rounds while it adds up: in PyTorch 1.13 on a
+    processor with AVX2, of 128x512x128 normal numbers its error was 16 times (rms), and its time 14 times, of this."""
 
     PRODUCTS = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, F.linear)
 

@@ -109,7 +109,9 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   join_hub_of_launcher(settings, watch);
   std::unique_ptr<Communicator> alone = make_single_communicator();
   const SharedCheckpoint saved = from.share_checkpoint(*alone, activity);
-  const auto [config, tokenizer, images] = facts_of(saved, registry);
+  const SavedFacts facts = facts_of(saved, registry);
+  const Config& config = facts.config;
+  const TokenizerPtr& tokenizer = facts.tokenizer;
   const SampleConfig sample = sample_options(config.sample, options);
   LS_USER_CHECK(tokenizer != nullptr,
                 "{} was trained without a tokenizer: there is no text to generate", run);

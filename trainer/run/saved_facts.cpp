@@ -15,8 +15,7 @@ SavedData read_data(const Saved& saved) {
 template <class Saved>
 SavedFacts read_facts(const Saved& saved, const Registry& registry) {
   Config config = saved_config(saved.config_yaml(), saved.path(), registry);
-  auto [tokenizer, images] = read_data(saved);
-  return {std::move(config), std::move(tokenizer), std::move(images)};
+  return {read_data(saved), std::move(config)};
 }
 
 }  // namespace

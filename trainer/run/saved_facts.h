@@ -21,10 +21,8 @@ struct SavedData {
 };
 SavedData data_of(const SharedCheckpoint& saved);
 
-struct SavedFacts {
+struct SavedFacts : SavedData {
   Config config;  ///< that it was trained with
-  TokenizerPtr tokenizer;
-  std::optional<ImageFacts> images;
 };
 SavedFacts facts_of(const SharedCheckpoint& saved, const Registry& registry);
 SavedFacts facts_of(const CheckpointReader& saved, const Registry& registry);

@@ -273,15 +273,14 @@ TEST_F(TooMany, ProgramsEndTheRunIfItIsToldSo) {
 TEST_F(TooMany, ProgramsOfNoKindAreCalledSo) {
   Telling strict(limited(true));
   const Tensor p = strict.rank.variable({1, 2});
-  const auto step = [&](const Tensor& x, std::source_location where) {
-    const Tensor held = x;
+  const auto step = [&](const Tensor& /*held*/, std::source_location where) {
     strict.rank.engine.mark_step(SyncReason::kMarkStep, where);
   };
   step(sum(p), std::source_location::current());
   step(exp(p), std::source_location::current());
   step(log(p), std::source_location::current());
   EXPECT_THAT(usage_error([&] { step(tanh(p), std::source_location::current()); }),
-              HasSubstr("(3): no two of them are alike; or raise"));
+              HasSubstr("(3): no two of them are alike; raise device.max_programs (device.on_"));
 }
 
 // With a folder.

@@ -19,6 +19,8 @@ def stay_on_one_core():
 
 
 class NeverHangs(EndToEndTest):
+    kill_after_s = 1
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -99,7 +101,7 @@ class NeverHangs(EndToEndTest):
         # Several times the limit on a fast machine, too, as both ranks share a core.
         limit_s = 2
         run = self.run_of("evaluation", training__max_steps=2, eval__interval=2, eval__batch_size=1,
-                          model__block_size=3, data__val_fraction=0.8,
+                          model__block_size=3, data__val_fraction=0.5,
                           **LIMITS | {"distributed__stall_abort_s": limit_s})
         began = time.monotonic()
         outcome = Job(run.words(), self.folder, 2, preexec=stay_on_one_core).wait()

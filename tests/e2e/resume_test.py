@@ -58,6 +58,8 @@ class ReferenceRun(EndToEndTest):
 class Preemption(ReferenceRun):
     """SIGUSR1 or SIGTERM saves at the next step, ends with exit code 75, and costs nothing."""
 
+    kill_after_s = 1
+
     def test_the_undisturbed_run_logs_every_step_once(self):
         self.assertEqual(self.reference.column("step"), list(range(1, self.steps + 1)))
         evaluated = [r["step"] for r in self.reference.metrics() if "eval/loss" in r]

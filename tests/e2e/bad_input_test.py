@@ -14,6 +14,8 @@ from lockstep_runs import (EndToEndTest, Job, Run, corpus, gpt_parameters, image
 
 
 class BadInput(EndToEndTest):
+    kill_after_s = 0
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -24,6 +26,12 @@ class BadInput(EndToEndTest):
         for count in ranks:
             with self.subTest(ranks=count):
                 self.assert_fails(run.start(ranks=count).wait(), code, message)
+
+    def token_config(self, path):
+        config = small_gpt(path, data__type="tokens", data__shuffle=False, data__val_fraction=0,
+                           model__vocab_size=100)
+        del config["tokenizer.type"], config["data.stride"]
+        return config
 
 
 class BadCommands(BadInput):
@@ -101,12 +109,6 @@ class BadData(BadInput):
                           "too short: it has 18 tokens, but one block of 32 tokens and its targets "
                           "need at least 33")
 
-    def token_config(self, path):
-        config = small_gpt(path, data__type="tokens", data__shuffle=False, data__val_fraction=0,
-                           model__vocab_size=100)
-        del config["tokenizer.type"], config["data.stride"]
-        return config
-
     def fail_on_tokens(self, content, message, ranks=(None,)):
         path = self.folder / "tokens.bin"
         path.write_bytes(content)
@@ -126,31 +128,6 @@ class BadData(BadInput):
         self.fail_on_tokens(struct.pack("<3000H", *[1] * 2900, 999, *[1] * 99),
                             "token 999 at position 2900 is outside the vocabulary of 100",
                             ranks=(None, 2))
-
-    def test_an_error_of_one_rank_at_the_start_ends_all(self):
-        run = Run(self.folder, "unlike", small_gpt(self.text))
-        path = f"{self.folder}/of_rank_1.txt"
-        outcome = run.start_unlike_ranks([], [f"data.path={path}"]).wait()
-        self.assert_fails(outcome, 3)
-        self.assertRegex(outcome.errors[0], "data.path: .* on rank 0 .*; cannot be read, No such file or "
-                         f"directory, {path}, on rank 1")
-
-    def test_an_error_of_one_rank_in_mid_run_ends_all(self):
-        paths = [self.folder / f"of_rank_{rank}.bin" for rank in range(2)]
-        for path in paths:
-            path.write_bytes(bytes(2 * 32 * 16 * 4000))
-        config = self.token_config(paths[0]) | {"training.max_steps": 100_000}
-        run = Run(self.folder, "truncated", config)
-        job = run.start_unlike_ranks(*([f"data.path={path}"] for path in paths))
-        job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
-        os.truncate(paths[1], 1000)
-        truncated = time.monotonic()
-        outcome = job.wait()
-        self.assertLess(time.monotonic() - truncated, 20)
-        self.assert_fails(outcome, 3)
-        self.assertRegex("\n".join(outcome.errors),
-                         rf"rank 1: sample \d+ \({paths[1]}\) cannot be loaded: {paths[1]}: shrank from "
-                         r"4096000 to 1000 bytes while it was in use")
 
     def fail_on_images(self, message, images=None, labels=None, ranks=(None,)):
         config = {key: value for key, value in small_gpt(self.text).items()
@@ -183,6 +160,37 @@ class BadData(BadInput):
                             labels=struct.pack(">II", 0x801, 3) + b"\1\2\3")
         self.fail_on_images("{labels}: label 11 of image 0 is not below 10, the number of "
                             "classes", labels=struct.pack(">II", 0x801, 400) + b"\x0b" * 400)
+
+
+class BadRanks(BadInput):
+    """One rank fails, and the others have time to say what they see."""
+
+    kill_after_s = 1
+
+    def test_an_error_of_one_rank_at_the_start_ends_all(self):
+        run = Run(self.folder, "unlike", small_gpt(self.text))
+        path = f"{self.folder}/of_rank_1.txt"
+        outcome = run.start_unlike_ranks([], [f"data.path={path}"]).wait()
+        self.assert_fails(outcome, 3)
+        self.assertRegex(outcome.errors[0], "data.path: .* on rank 0 .*; cannot be read, No such file or "
+                         f"directory, {path}, on rank 1")
+
+    def test_an_error_of_one_rank_in_mid_run_ends_all(self):
+        paths = [self.folder / f"of_rank_{rank}.bin" for rank in range(2)]
+        for path in paths:
+            path.write_bytes(bytes(2 * 32 * 16 * 4000))
+        config = self.token_config(paths[0]) | {"training.max_steps": 100_000}
+        run = Run(self.folder, "truncated", config)
+        job = run.start_unlike_ranks(*([f"data.path={path}"] for path in paths))
+        job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
+        os.truncate(paths[1], 1000)
+        truncated = time.monotonic()
+        outcome = job.wait()
+        self.assertLess(time.monotonic() - truncated, 20)
+        self.assert_fails(outcome, 3)
+        self.assertRegex("\n".join(outcome.errors),
+                         rf"rank 1: sample \d+ \({paths[1]}\) cannot be loaded: {paths[1]}: shrank from "
+                         r"4096000 to 1000 bytes while it was in use")
 
 
 class BadFortune(BadInput):

@@ -9,6 +9,8 @@ from lockstep_runs import EndToEndTest, Job, Run, corpus, small_gpt
 
 
 class DifferingRanks(EndToEndTest):
+    kill_after_s = 0
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -38,6 +38,8 @@ def flip_sign(pid, place):
 
 
 class GoodCheckpoints(EndToEndTest):
+    kill_after_s = 0
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -178,25 +180,6 @@ class GoodCheckpoints(EndToEndTest):
         self.assertEqual(outcome.code, 0, str(outcome))
         self.assertIn("step: 20, eval/loss: ", outcome.out)
 
-    def test_a_save_that_fails_in_the_background_ends_all_ranks(self):
-        def check(ranks):
-            run = Run(self.folder, f"fails{ranks}", small_gpt(self.text, checkpoint__save_interval=50,
-                                                              training__max_steps=ENDLESS))
-            job = run.start(ranks=ranks)
-            job.wait_until(lambda: run.checkpoint_steps() == [50], "the first save")
-            resource.prlimit(job.rank_pids()[0], resource.RLIMIT_FSIZE, (200_000, 200_000))
-            outcome = job.wait()
-            self.assert_fails(outcome, 4)
-            steps = run.checkpoint_steps()
-            message = (f"step {steps[-1] + 50}: cannot save the checkpoint "
-                       rf"{re.escape(str(run.checkpoint(steps[-1] + 50)))}: cannot write ")
-            self.assertRegex(outcome.errors[0], f"^(rank 1: )?{message}")
-            self.assertEqual(len(re.findall(message, outcome.err)), ranks or 1, "every rank says it")
-            self.assertEqual(run.unfinished(), [])
-            self.assertEqual(self.lockstep("ckpt", "verify", run.path).code, 0)
-
-        self.at_once(check, None, 2)
-
     def test_a_bit_flipped_before_a_save_is_never_sealed(self):
         config = small_gpt(self.text, checkpoint__save_interval=1, distributed__check_interval=10_000,
                            training__max_steps=ENDLESS)
@@ -264,6 +247,29 @@ class GoodCheckpoints(EndToEndTest):
         self.assertEqual(len(run.checkpoint_steps()), 60)
         self.assertEqual(outcome.out.count("saved "), 60)
         self.assertTrue(run.column("perf/checkpoint_stall_ms"))
+
+
+class FailedSaves(EndToEndTest):
+    def test_a_save_that_fails_in_the_background_ends_all_ranks(self):
+        text = corpus(self.folder, 20_000)
+
+        def check(ranks):
+            run = Run(self.folder, f"fails{ranks}", small_gpt(text, checkpoint__save_interval=50,
+                                                              training__max_steps=ENDLESS))
+            job = run.start(ranks=ranks)
+            job.wait_until(lambda: run.checkpoint_steps() == [50], "the first save")
+            resource.prlimit(job.rank_pids()[0], resource.RLIMIT_FSIZE, (200_000, 200_000))
+            outcome = job.wait()
+            self.assert_fails(outcome, 4)
+            steps = run.checkpoint_steps()
+            message = (f"step {steps[-1] + 50}: cannot save the checkpoint "
+                       rf"{re.escape(str(run.checkpoint(steps[-1] + 50)))}: cannot write ")
+            self.assertRegex(outcome.errors[0], f"^(rank 1: )?{message}")
+            self.assertEqual(len(re.findall(message, outcome.err)), ranks or 1, "every rank says it")
+            self.assertEqual(run.unfinished(), [])
+            self.assertEqual(self.lockstep("ckpt", "verify", run.path).code, 0)
+
+        self.at_once(check, None, 2)
 
 
 if __name__ == "__main__":

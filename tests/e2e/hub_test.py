@@ -238,6 +238,8 @@ class OtherModels(HubTest):
 
 
 class Refusals(HubTest):
+    kill_after_s = 0
+
     def refused(self, code, message, hub, ranks=None, **changes):
         run = Run(self.folder, "refused", self.config(hub, **changes))
         self.assert_fails(run.start(ranks=ranks).wait(), code, message)

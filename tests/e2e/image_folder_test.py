@@ -24,6 +24,8 @@ def image_folder(folder, count):
 
 
 class ImageFolders(EndToEndTest):
+    kill_after_s = 0
+
     def config(self, **changes):
         return {
             "model.name": "lenet",

@@ -23,6 +23,8 @@ def speeches(size):
 
 
 class LabelledTexts(EndToEndTest):
+    kill_after_s = 0
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -29,8 +29,6 @@ def small_mlp(**changes):
 
 
 class Launching(EndToEndTest):
-    kill_after_s = 1
-
     def launch(self, run, *overrides, ranks=2, options=(), host=None):
         words = ["launch", "-n", ranks, *options, "--", *run.words(overrides)]
         return Job(words, self.folder, host=host)

@@ -34,6 +34,8 @@ WAYS = {
 
 
 class OneHashOfLengths(EndToEndTest):
+    kill_after_s = 0
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -83,6 +85,8 @@ class OneHashOfLengths(EndToEndTest):
 class OneHashOfMaskedTokens(EndToEndTest):
     """BERT on documents of every length, whole words of which are masked anew in each epoch."""
 
+    kill_after_s = 0
+
     def test_ranks_workers_kills_and_evaluations(self):
         path = documents(self.folder)
         tokenizer = self.folder / "tokenizer.json"
@@ -119,6 +123,8 @@ class OneHashOfMaskedTokens(EndToEndTest):
 
 class OneHashOfPackedDocuments(EndToEndTest):
     """A GPT whose tokens see their own document only."""
+
+    kill_after_s = 0
 
     def test_ranks_workers_and_kills(self):
         config = varying(documents(self.folder), data__packing="within", data__on_too_long="error",
@@ -199,6 +205,8 @@ class PaddedLengths(EndToEndTest):
 
 
 class Jsonl(EndToEndTest):
+    kill_after_s = 0
+
     def write(self, name, *lines):
         path = self.folder / name
         path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))

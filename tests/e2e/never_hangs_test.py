@@ -19,8 +19,6 @@ def stay_on_one_core():
 
 
 class NeverHangs(EndToEndTest):
-    kill_after_s = 1
-
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -29,6 +29,8 @@ def finish(test, run, config, *overrides, ranks=None):
 class OneHashOfGpt(EndToEndTest):
     """GPT with dropout, active clipping, a warm-up and 8 micro-batches a step: 2 of them on each of 4 ranks."""
 
+    kill_after_s = 0
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -153,6 +155,8 @@ class OneHashOfGpt(EndToEndTest):
 class OneHashInBf16(EndToEndTest):
     """The same in mixed precision; what is saved is f32."""
 
+    kill_after_s = 0
+
     def test_ranks_threads_resume_and_precision(self):
         config = small_gpt(corpus(self.folder), training__max_steps=STEPS)
         reference = Run(self.folder, "reference", config)
@@ -176,6 +180,8 @@ class OneHashInBf16(EndToEndTest):
 
 class OneHashOfLenet(EndToEndTest):
     """Convolutions and pooling; SGD with momentum."""
+
+    kill_after_s = 0
 
     CONFIG = {
         "model.name": "lenet",
@@ -217,6 +223,8 @@ class OneHashOfLenet(EndToEndTest):
 
 class OneHashOfAugmentedImages(EndToEndTest):
     """A ViT with dropout, and a ResNet with its running statistics, on images that are shifted and mixed."""
+
+    kill_after_s = 0
 
     CONFIG = {
         "training.max_steps": 20, "training.global_batch_size": 16, "training.micro_batch_size": 4,

@@ -26,6 +26,9 @@ def flip_byte(path):
 
 class ReferenceRun(EndToEndTest):
     """What an undisturbed run gives; evaluated and saved every `interval` steps."""
+
+    kill_after_s = 0
+
     steps, interval = 60, 20
     made = None  # config and run: once for all classes
 

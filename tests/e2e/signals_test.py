@@ -29,8 +29,6 @@ def preloaded(name):
 
 
 class Signals(EndToEndTest):
-    kill_after_s = 1
-
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

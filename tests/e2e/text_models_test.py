@@ -39,6 +39,8 @@ def config_of(name):
 
 
 class OneHashOfTextModels(EndToEndTest):
+    kill_after_s = 0
+
     def check(self, name):
         config = config_of(name)
         reference = Run(self.folder, f"{name}_reference", config)

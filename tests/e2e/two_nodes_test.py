@@ -131,8 +131,6 @@ class Traffic(Nodes):
 class LostNodes(Nodes):
     """Each test loses a host or its cable, and with it the class's cluster."""
 
-    kill_after_s = 1
-
     def setUp(self):
         super().setUp()
         self.cluster.close()

@@ -67,6 +67,20 @@ TEST(CauseTally, NamesWhatElseChangedWhereThatHasNoRowOfItsOwn) {
   EXPECT_THAT(tally.table(), testing::HasSubstr("57 -> 61, with batch.mask[length]\n"));
 }
 
+TEST(CauseTally, CountsAValueOnceWhateverIsNotedOnItsChange) {
+  CauseTally tally;
+  for (int n = 0; n < 5; ++n) {
+    Explanation table = because(Cause::kConstant, "constant i32[10] a.cpp:3 [0]", std::to_string(n),
+                                std::to_string(n + 1));
+    table.differences.front().note = "10 of 10 differ";
+    EXPECT_EQ(table.text(),
+              fmt::format("constant i32[10] a.cpp:3 [0]: {} -> {} (10 of 10 differ)", n, n + 1));
+    tally.add(table, false, 0);
+  }
+  EXPECT_EQ(tally.rows().at(0).describe(),
+            "constant i32[10] a.cpp:3 [0] had 6 values (0, 1, 2, 3, 4, 5)");
+}
+
 TEST(CauseTally, SaysWhatEndsEachOfSeveralCauses) {
   CauseTally tally;
   Explanation two = because(Cause::kInputShape, "batch.tokens[length]", "57", "61");

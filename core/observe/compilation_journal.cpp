@@ -197,8 +197,10 @@ void CompilationJournal::check_limit(const Explanation& explanation) {
   with_this.add(explanation, false, 0);
   std::string why = "no two of them are alike; raise";
   for (const CauseTally::Row& row : with_this.rows()) {
-    if (row.remedy.empty()) continue;
-    why = fmt::format("{}; {}; or raise", row.describe(), row.remedy);
+    const std::vector<std::string> remedies = row.remedies();
+    if (remedies.empty()) continue;
+    why = fmt::format("{}; {}; or raise", row.describe() + with_this.describe_others(row),
+                      fmt::join(remedies, "; and "));
     break;
   }
   const std::string what = fmt::format(

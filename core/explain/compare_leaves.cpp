@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -94,8 +93,13 @@ class LeafComparison {
     return std::ranges::any_of(now_.operands(id), changed);
   }
   Difference& add(Cause cause, ValueId id, std::string subject, std::string from, std::string to) {
-    out_.push_back({cause, std::move(subject), std::move(from), std::move(to), now_.line(id),
-                    now_.scope(id), false, false, now_[id].gradient});
+    out_.push_back({.cause = cause,
+                    .subject = std::move(subject),
+                    .from = std::move(from),
+                    .to = std::move(to),
+                    .line = now_.line(id),
+                    .scope = now_.scope(id),
+                    .gradient = now_[id].gradient});
     return out_.back();
   }
 
@@ -345,7 +349,7 @@ class LeafComparison {
     std::vector<std::size_t> told;  // in numbers_
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
       const Difference& difference = out_[numbers_[i].difference];
-      if (difference.derived || difference.from.empty()) continue;
+      if (difference.derived || difference.from.empty() || !difference.note.empty()) continue;
       before.push_back(difference.from);
       now.push_back(difference.to);
       told.push_back(i);
@@ -440,7 +444,7 @@ class LeafComparison {
 
   /// One number in many places is one cause, which names the lines of all.
   void mark_repeated() {
-    std::map<std::tuple<std::string, std::string, std::string>, std::size_t> seen;
+    std::map<std::pair<std::string, std::string>, std::size_t> seen;
     std::map<std::size_t, std::set<std::string>> lines;
     for (std::size_t i = 0; i < out_.size(); ++i) {
       Difference& difference = out_[i];
@@ -449,7 +453,7 @@ class LeafComparison {
       const std::string kind = difference.cause == Cause::kConstant
                                    ? std::string()
                                    : difference.subject.substr(difference.subject.rfind(' '));
-      const auto [first, inserted] = seen.try_emplace({kind, difference.from, difference.to}, i);
+      const auto [first, inserted] = seen.try_emplace({kind, difference.change()}, i);
       difference.derived = !inserted;
       if (!inserted && difference.line != out_[first->second].line && !difference.gradient)
         lines[first->second].insert(difference.line);

@@ -14,6 +14,7 @@ struct Difference {
   std::string subject = {};
   std::string from = {};  ///< "57"; empty if `to` says all
   std::string to = {};    ///< "61"; "is a new input, used by ..."
+  std::string note = {};  ///< on the change: "10 of 10 differ"
   std::string line = {};  ///< "model.cpp:41"; empty if there is none
   std::string scope = {};
   /// It follows from the others, and is not a cause itself.
@@ -28,13 +29,20 @@ struct Difference {
   /// The remedy; empty if there is none. Of static storage.
   std::string_view remedy = remedy_of(cause);
 
+  /// "57 -> 61", with its note: "0 -> 1 (10 of 10 differ)". Empty if `to` says all.
+  std::string change() const;
   /// "batch.tokens[length]: 57 -> 61".
   std::string text() const;
 };
 
+inline std::string Difference::change() const {
+  if (from.empty()) return "";
+  return from + " -> " + to + (note.empty() ? "" : " (" + note + ")");
+}
+
 inline std::string Difference::text() const {
   std::string out = subject;
-  if (!from.empty()) return out + ": " + from + " -> " + to;
+  if (!from.empty()) return out + ": " + change();
   return to.empty() ? out : out + " " + to;
 }
 

@@ -24,9 +24,12 @@ struct Explanation {
   /// Causes in their order, then what follows from them. Empty for a first compilation.
   std::vector<Difference> differences;
   std::optional<std::int64_t> relative;  ///< the number of the relative's program
-  /// Cut by a read that is new: the next graph shows whether that is a cause.
+  /// Cut by a read that is new, and the next graph, which shows whether that is a cause, is not
+  /// known yet.
   bool awaits_next = false;
 
+  /// Whether only the next graph shows the cause.
+  bool is_open() const { return awaits_next && differences.empty(); }
   Cause cause() const {
     return differences.empty() ? Cause::kFirstCompile : differences.front().cause;
   }

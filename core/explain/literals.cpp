@@ -115,9 +115,8 @@ void tell_elements(const GraphDescriptor::Literal& before, const GraphDescriptor
     index = fmt::format("{}{}{}", left % sizes[d], index.empty() ? "" : ",", index);
   difference.subject += fmt::format(" [{}]", index);
   difference.from = print_element(before.table, static_cast<std::size_t>(first));
-  difference.to =
-      fmt::format("{} ({} of {} differ)", print_element(now.table, static_cast<std::size_t>(first)),
-                  differ, count);
+  difference.to = print_element(now.table, static_cast<std::size_t>(first));
+  difference.note = fmt::format("{} of {} differ", differ, count);
 }
 
 }  // namespace lockstep

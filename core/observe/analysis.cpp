@@ -1,5 +1,7 @@
 #include "core/observe/analysis.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -123,8 +125,10 @@ std::string Analysis::main_cause() {
   }
   std::string out;
   if (main != nullptr) {
-    out = fmt::format("; {}: {}{}{}", name_of(main->cause), main->describe(),
-                      main->remedy.empty() ? "" : "; ", main->remedy);
+    const std::vector<std::string> remedies = main->remedies();
+    out = fmt::format("; {}: {}{}{}{}", name_of(main->cause), main->describe(),
+                      compilations_.describe_others(*main), remedies.empty() ? "" : "; ",
+                      fmt::join(remedies, "; and "));
   }
   causes_at_window_start_ = std::move(rows);
   return out;

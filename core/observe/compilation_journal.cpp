@@ -9,6 +9,7 @@
 
 #include "core/base/duration.h"
 #include "core/base/error.h"
+#include "core/observe/program_analysis.h"
 #include "core/trace/mode.h"
 
 namespace lockstep {
@@ -148,7 +149,7 @@ void CompilationJournal::finish(Miss miss, const Outcome& outcome) {
   record.loaded = outcome.loaded;
   record.seconds = outcome.seconds;
   history_.add(std::move(miss.graph), record.program);
-  if (record.explanation.awaits_next && record.explanation.differences.empty()) {
+  if (record.explanation.is_open()) {
     waiting_ = std::move(record);
   } else {
     tell(std::move(record));
@@ -160,6 +161,7 @@ void CompilationJournal::settle(const Explanation* next) {
   if (!waiting_) return;
   CompilationRecord record = std::move(*waiting_);
   waiting_.reset();
+  record.explanation.awaits_next = false;
   if (next != nullptr && next->cause() == Cause::kValueRead &&
       next->differences.front().line == record.cut.end.line) {
     record.explanation.differences.push_back(
@@ -169,6 +171,10 @@ void CompilationJournal::settle(const Explanation* next) {
          .line = record.cut.end.line});
     record.explanation.relative = next->relative;
   }
+  if (log_.debug_level() >= 1)
+    log_.debug(1, "{}",
+               cause_analysis(program_name(record.program, record.cut.end.reason, record.structure),
+                              record.explanation));
   tell(std::move(record));
 }
 
@@ -191,8 +197,10 @@ void CompilationJournal::check_limit(const Explanation& explanation) {
   with_this.add(explanation, false, 0);
   std::string why = "no two of them are alike; raise";
   for (const CauseTally::Row& row : with_this.rows()) {
-    if (row.remedy.empty()) continue;
-    why = fmt::format("{}; {}; or raise", row.describe(), row.remedy);
+    const std::vector<std::string> remedies = row.remedies();
+    if (remedies.empty()) continue;
+    why = fmt::format("{}; {}; or raise", row.describe() + with_this.describe_others(row),
+                      fmt::join(remedies, "; and "));
     break;
   }
   const std::string what = fmt::format(

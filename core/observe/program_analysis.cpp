@@ -173,6 +173,12 @@ std::string describe_code(const LoadedStep& program) {
   return fmt::format("{} of machine code in {} objects", size(bytes), codes.size());
 }
 
+std::string describe_cause(const Explanation& why) {
+  if (why.is_open()) return "follows with the next graph, as a read cut this one";
+  return fmt::format("{}{}", name_of(why.cause()),
+                     why.differences.empty() ? "" : ": " + why.text());
+}
+
 std::vector<std::string> with_prefix(std::string_view prefix, const std::string& first,
                                      std::vector<std::string> lines) {
   for (std::string& line : lines) line = fmt::format("{}:   {}", prefix, line);
@@ -199,8 +205,7 @@ std::vector<std::string> compilation_analysis(const std::string& name, const Gra
                                     kKinds.begin())]
         .add(recorded[input].type);
   std::vector<std::string> lines{
-      fmt::format("Cause: {}{}", name_of(why.cause()),
-                  why.differences.empty() ? "" : ": " + why.text()),
+      fmt::format("Cause: {}", describe_cause(why)),
       fmt::format("Cut by: {}, after {}", describe(context.end), describe(context.begin)),
       fmt::format("Recorded in: {}", describe_files(recorded)),
       fmt::format("Graph: {} nodes (of {} recorded){}{}", recorded.size(), context.recorded,
@@ -212,6 +217,10 @@ std::vector<std::string> compilation_analysis(const std::string& name, const Gra
   return with_prefix("Compilation Analysis",
                      fmt::format("{}, structure {}", name, graph.structure().hex()),
                      std::move(lines));
+}
+
+std::string cause_analysis(const std::string& name, const Explanation& why) {
+  return fmt::format("Compilation Analysis:   Cause of {}: {}", name, describe_cause(why));
 }
 
 std::vector<std::string> post_compilation_analysis(const std::string& name,

@@ -13,6 +13,10 @@
 //   Compilation Analysis:   Not donated, as no output is their next value: 2 batch
 //   Compilation Analysis:   Not donated: w f32[8,8]: reduce_sum model.cpp:41 reads it when ...
 //
+//   For a graph that a read cut, only the next graph may show the cause:
+//   Compilation Analysis:   Cause: follows with the next graph, as a read cut this one
+//   Compilation Analysis:   Cause of program-3-value_read-17c2ab90: value_read: the read at ...
+//
 //   Post Compilation Analysis: program-2-step_end-9f2c1a2b, compiled in 1.3 s
 //   Post Compilation Analysis:   Gradient program: 80 bundles of 120 commands, arena 12.00 MiB,
 //   peak 14.00 MiB, constants 64 B, 2.621 GFLOP, 120.00 MiB read and written
@@ -48,6 +52,9 @@ std::string program_name(std::int64_t id, std::string_view reason, const Hash128
 /// A miss of the cache: `graph` is the recorded one.
 std::vector<std::string> compilation_analysis(const std::string& name, const GraphDescriptor& graph,
                                               const Explanation& why, const CompiledStep& step);
+
+/// The line for a cause that only the next graph showed.
+std::string cause_analysis(const std::string& name, const Explanation& why);
 
 /// The result of a miss. `how`: "compiled in 1.3 s".
 std::vector<std::string> post_compilation_analysis(const std::string& name,

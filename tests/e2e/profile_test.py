@@ -35,6 +35,7 @@ class Profile(EndToEndTest):
         self.assertEqual(told["compilations"][0]["cause"], "constant")
         self.assertRegex(told["compilations"][0]["line"], r"^recompiling.cpp:\d+$")
         self.assertIn("scalar()", told["compilations"][0]["remedy"])
+        self.assertEqual(told["compilations"][0]["with"], [], "nothing else changed")
 
     def test_a_run_without_either_says_so(self):
         lines = self.profile(self.run_of("steady", 4)).out.splitlines()

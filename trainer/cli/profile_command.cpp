@@ -66,15 +66,21 @@ void print_text(const RunFiles& files, GroupBy by, std::ostream& out) {
 
 OrderedJson compilations_json(const CauseTally& tally) {
   OrderedJson out = OrderedJson::array();
-  for (const CauseTally::Row& row : tally.rows())
+  for (const CauseTally::Row& row : tally.rows()) {
+    OrderedJson others = OrderedJson::array();
+    for (const CauseTally::Others& each : tally.others(row))
+      others.push_back(
+          {{"cause", name_of(each.cause)}, {"what", each.what}, {"remedy", each.remedy}});
     out.push_back({{"cause", name_of(row.cause)},
-                   {"subject", row.subject},
+                   {"subject", row.main().subject},
                    {"compiled", row.compiled},
                    {"loaded", row.loaded},
                    {"seconds", row.seconds},
                    {"what", row.describe()},
-                   {"line", row.line},
-                   {"remedy", row.remedy}});
+                   {"line", row.main().line},
+                   {"remedy", row.main().remedy},
+                   {"with", std::move(others)}});
+  }
   return out;
 }
 

@@ -30,6 +30,7 @@ OrderedJson differences_json(const std::vector<Difference>& differences) {
     OrderedJson json{{"cause", name_of(difference.cause)}, {"subject", difference.subject}};
     if (!difference.from.empty()) json["from"] = difference.from;
     if (!difference.to.empty()) json["to"] = difference.to;
+    if (!difference.note.empty()) json["note"] = difference.note;
     if (!difference.line.empty()) json["line"] = difference.line;
     if (!difference.scope.empty()) json["scope"] = difference.scope;
     json["derived"] = difference.derived;
@@ -66,6 +67,7 @@ void read_line(const OrderedJson& json, int rank, CauseTally& to) {
     difference.subject = each.at("subject").get<std::string>();
     difference.from = each.value("from", std::string());
     difference.to = each.value("to", std::string());
+    difference.note = each.value("note", std::string());
     difference.line = each.value("line", std::string());
     difference.derived = each.at("derived").get<bool>();
     difference.perhaps = each.value("perhaps", false);

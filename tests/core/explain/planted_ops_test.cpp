@@ -115,6 +115,18 @@ TEST_F(PlantedOps, NamesAConstantTableWithOtherValues) {
           line)));
 }
 
+TEST_F(PlantedOps, CountsTheValuesOfATablesElementOnce) {
+  const Tensor x = input({DType::kF32, Shape{100}}, "x");
+  CauseTally tally;
+  for (int step = 0; step < 4; ++step) {
+    const HostTensor table =
+        HostTensor::of(Shape{100}, std::vector<float>(100, static_cast<float>(step)));
+    const std::vector results{x * context.constant(table)};
+    if (const Explanation told = cut(); step > 0) tally.add(told, false, 0);
+  }
+  EXPECT_THAT(tally.table(), testing::HasSubstr(" [0] had 4 values (0, 1, 2, 3)\n"));
+}
+
 TEST_F(PlantedOps, NamesAnAxis) {
   const Tensor x = input({DType::kF32, Shape{4, 4}}, "x");
   const auto body = [&](bool again) {

@@ -9,8 +9,11 @@
 namespace lockstep {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 struct AnalysisTest : testing::Test {
@@ -47,6 +50,25 @@ TEST_F(AnalysisTest, CountsCompilationsOfAConstantThatChangesAndNamesIt) {
                   "constant: constant f32[] analysis_test.cpp:{} had 11 values (1, 2, 3, 4, ..., "
                   "8, 9, 10, 11); {}",
                   line, remedy_of(Cause::kConstant))));
+}
+
+TEST_F(AnalysisTest, NamesAllNumbersThatChangeInMostSteps) {
+  Tensor p = rank.variable({1, 2});
+  const int line = __LINE__ + 2;
+  for (int step = 0; step < 12; ++step) {
+    const Tensor moved = p * (2.0 + step) + (0.25 + step);
+    p.assign(moved * (step < 6 ? 0.5 : 0.75));
+    rank.engine.mark_step();
+  }
+  ASSERT_THAT(advice(), Not(IsEmpty()));
+  EXPECT_THAT(
+      advice().back(),
+      AllOf(HasSubstr(fmt::format("constant f32[] analysis_test.cpp:{} had 11 values (2, 3, "
+                                  "4, 5, ..., 9, 10, 11, 12) and another had 11 values "
+                                  "(0.25, 1.25, ",
+                                  line)),
+            HasSubstr(fmt::format("; also constant f32[] analysis_test.cpp:{}: 0.5 -> 0.75; ",
+                                  line + 1))));
 }
 
 TEST_F(AnalysisTest, IsQuietAboutCompilationsInLessThanHalfOfTheSteps) {

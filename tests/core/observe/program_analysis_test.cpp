@@ -79,6 +79,38 @@ TEST_F(ProgramAnalysis, TellsWhyAProgramIsNeededAgain) {
                     Contains(HasSubstr(", after mark_step on program_analysis"))));
 }
 
+TEST_F(ProgramAnalysis, TellsTheCauseOfAReadsProgramWhenTheNextGraphShowsIt) {
+  Tensor p = rank.variable({1, 2});
+  int line = 0;
+  for (const bool reads : {false, true}) {
+    const Tensor norm = sum(p * p);
+    line = __LINE__ + 1;
+    if (reads) (void)norm.item();
+    p.assign(p * sqrt(norm));
+    rank.engine.mark_step();
+  }
+  EXPECT_THAT(
+      debug.lines_with("Compilation Analysis:   Cause"),
+      ElementsAre(HasSubstr("Cause: first_compile"),
+                  HasSubstr("Cause: follows with the next graph, as a read cut this one"),
+                  MatchesRegex(fmt::format(
+                      "Compilation Analysis:   Cause of program-1-value_read-[0-9a-f]{{8}}: "
+                      "value_read: the read at program_analysis_test.cpp:{} cut the step; "
+                      "this is what came before it",
+                      line)),
+                  HasSubstr("Cause: value_read: the read at")));
+}
+
+TEST_F(ProgramAnalysis, TellsThatAReadsProgramIsTheFirstOnceTheNextGraphIsKnown) {
+  Tensor p = rank.variable({1, 2});
+  (void)sum(p * p).item();
+  (void)rank.engine.compilations();
+  EXPECT_THAT(debug.lines_with("Compilation Analysis:   Cause"),
+              ElementsAre(HasSubstr("Cause: follows with the next graph"),
+                          MatchesRegex(".*Cause of program-0-value_read-[0-9a-f]{8}: "
+                                       "first_compile")));
+}
+
 TEST_F(ProgramAnalysis, TellsWhatBecameOfIt) {
   Step step(rank);
   step.p.assign(step.p - all_reduce(matmul(step.x, step.x)));

@@ -87,6 +87,21 @@ TEST(CompilationsFile, IsReadAsTheTallyOfOneRank) {
   EXPECT_EQ(read_compilations(run.path(), 2).misses(), 0);
 }
 
+TEST(CompilationsFile, KeepsWhatIsNotedOnAChange) {
+  CompilationRecord record;
+  record.explanation.differences.push_back({.cause = Cause::kConstant,
+                                            .subject = "constant i32[9] a.cpp:3 [0]",
+                                            .from = "1",
+                                            .to = "2",
+                                            .note = "9 of 9 differ"});
+  const std::string line = to_json(record, 0);
+  EXPECT_EQ(Json::parse(line)["differences"][0]["to"], "2");
+  const TemporaryFolder run;
+  std::ofstream(compilations_path(run.path())) << line << "\n";
+  EXPECT_THAT(read_compilations(run.path(), 0).table(),
+              testing::HasSubstr("[0]: 1 -> 2 (9 of 9 differ)\n"));
+}
+
 TEST(CompilationsFile, RefusesLinesThatItDidNotWrite) {
   const TemporaryFolder run;
   std::ofstream(compilations_path(run.path())) << "{\"rank\": 0}\n{}\n";

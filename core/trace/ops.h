@@ -134,7 +134,7 @@ Tensor sum(const Tensor& x, Where where = Where::current());
 Tensor arg_max(const Tensor& x, int axis, Where where = Where::current());
 
 struct DotSpec {
-  Ints lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+  Ints lhs_batch = {}, rhs_batch = {}, lhs_contract = {}, rhs_contract = {};
   std::optional<DType> to = {};  ///< dtype of the result; the operands' if absent
 };
 Tensor dot_general(const Tensor& a, const Tensor& b, const DotSpec& spec,

@@ -188,22 +188,29 @@ void warn_of_data(const DataSource& data, const DataNeeds& needs, Log& log) {
              classes, needs.n_classes, classes);
 }
 
-int run_training(const LoadedConfig& loaded, const Registry& registry, const TrainOptions& options,
-                 const Settings& settings, std::unique_ptr<Communicator> communicator,
-                 Watch& watch) {
-  const Activity activity = watch.activity();
-  Config config = loaded.config;
-  const RunFolder folder = run_folder((fs::path(config.run.dir) / config.run.name).string());
-  const BatchPlan batch = plan_batch(loaded, communicator->size());
-  activity.begin(Phase::kPrepare);
-  Session session(std::make_unique<RankRuntime>(config, settings, std::move(communicator), watch));
-  RankRuntime& runtime = session.runtime();
-  Log& log = runtime.log();
+RunFolder run_folder_of(const Config& config) {
+  return run_folder((fs::path(config.run.dir) / config.run.name).string());
+}
 
+/// Where a run starts: what it continues, if anything, what it trains on, and what its checkpoints
+/// say of it.
+struct StartOfRun {
+  std::optional<SharedCheckpoint> saved;
+  RunSpec spec;
+  DataSource data;
+};
+
+/// Opens the checkpoint, whose model's keys `config` takes, and the data. Collective.
+StartOfRun open_start(const LoadedConfig& loaded, const Registry& registry,
+                      const TrainOptions& options, const Settings& settings, RankRuntime& runtime,
+                      Config& config) {
+  const Activity activity = runtime.activity();
   const std::string resume = options.resume.value_or(config.checkpoint.resume);
+  const RunFolder folder = run_folder_of(config);
   std::optional<SharedCheckpoint> saved;
   if (!options.dry_run)
-    saved = find_start(resume, folder, runtime.communicator(), activity, log, SettingsOf::kConfig);
+    saved = find_start(resume, folder, runtime.communicator(), activity, runtime.log(),
+                       SettingsOf::kConfig);
   settle_model_keys(loaded, saved, registry, config);
   RunSpec spec{.options = options_of(config),
                .folder = folder,
@@ -217,18 +224,55 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
                                   {.cache_folder = cache_folder(config, settings),
                                    .on_warning = runtime.warnings_to_console(),
                                    .activity = activity},
-                                  log);
+                                  runtime.log());
   activity.begin(Phase::kData);
-  const DataSource data = [&] {
+  DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
     return open_data(config, registry, saved ? saved->trainer().tokenizer : "");
   }();
   agree_on_datasets(runtime.communicator(), data);
   if (saved) check_saved_classes(described.images, saved->path(), data);
-  warn_of_data(data, registry.needs(config.model), log);
+  warn_of_data(data, registry.needs(config.model), runtime.log());
   if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
   spec.samples = image_facts_of(data);
   activity.begin(Phase::kPrepare);
+  return {.saved = std::move(saved), .spec = std::move(spec), .data = std::move(data)};
+}
+
+/// Prints on the master what a run would take; returns the exit code.
+int dry_run(const Config& config, const Registry& registry, const Settings& settings,
+            Session& session, Model& model, const DataSource& data, const StepPlan& plan) {
+  RankRuntime& runtime = session.runtime();
+  TrainingState state = make_training_state(config, registry, model);
+  const FoundLimits found = find_limits(settings, runtime.instruction_set().target);
+  if (!found.warning.empty()) runtime.log().warn("{}", found.warning);
+  const DryRun dry =
+      describe_dry_run(config, runtime, state, std::cref(model), data, plan, found.limits);
+  if (session.is_master()) fmt::print("{}", dry.text);
+  runtime.finish();
+  return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
+}
+
+void log_values(const LoadedConfig& loaded, const Config& config, const Pretrained& pretrained,
+                Log& log) {
+  for (const std::string& line : pretrained.describe()) log.info("{}", line);
+  for (const std::string& key : loaded.overruled)
+    log.info("config instead of {}/config.json: {}", config.model.from_pretrained, key);
+}
+
+int run_training(const LoadedConfig& loaded, const Registry& registry, const TrainOptions& options,
+                 const Settings& settings, std::unique_ptr<Communicator> communicator,
+                 Watch& watch) {
+  Config config = loaded.config;
+  const BatchPlan batch = plan_batch(loaded, communicator->size());
+  watch.activity().begin(Phase::kPrepare);
+  Session session(std::make_unique<RankRuntime>(config, settings, std::move(communicator), watch));
+  RankRuntime& runtime = session.runtime();
+  Log& log = runtime.log();
+  StartOfRun start = open_start(loaded, registry, options, settings, runtime, config);
+  const DataSource& data = start.data;
+  std::optional<SharedCheckpoint>& saved = start.saved;
+
   const DataLoaderOptions loading = loader_options(config, data.tokens_per_sample);
   const DataLoader train(data.train, loading);
   std::optional<DataLoader> validation;
@@ -237,41 +281,29 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   const std::int64_t total_steps = count_steps(config.length, plan.sampler);
   for (const std::string& warning : config_warnings(loaded, registry, total_steps))
     log.warn("{}", warning);
-  if (saved) check_steps_left(*saved, folder, config, total_steps, runtime.communicator(), log);
+  if (saved)
+    check_steps_left(*saved, run_folder_of(config), config, total_steps, runtime.communicator(),
+                     log);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
   std::shared_ptr<const Pretrained> pretrained;
-  if (!saved) pretrained = open_pretrained(config.model, registry, *model, activity);
+  if (!saved) pretrained = open_pretrained(config.model, registry, *model, runtime.activity());
   if (pretrained)
-    spec.values = [pretrained](const std::string& name) { return pretrained->value(name); };
-
-  if (options.dry_run) {
-    TrainingState state = make_training_state(config, registry, *model);
-    const FoundLimits found = find_limits(settings, runtime.instruction_set().target);
-    if (!found.warning.empty()) log.warn("{}", found.warning);
-    const DryRun dry =
-        describe_dry_run(config, runtime, state, std::cref(*model), data, plan, found.limits);
-    if (session.is_master()) fmt::print("{}", dry.text);
-    runtime.finish();
-    return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
-  }
+    start.spec.values = [pretrained](const std::string& name) { return pretrained->value(name); };
+  if (options.dry_run) return dry_run(config, registry, settings, session, *model, data, plan);
 
   if (total_steps > (saved ? saved->trainer().step : 0))
     check_run_memory(config, registry, runtime, data, plan);
   const std::vector<std::string> changes =
       saved ? config_changes(*saved, config, registry, log) : std::vector<std::string>();
   auto parts = std::make_unique<Trainer::Parts>(
-      session, *model, registry.make_optimizer(config.optimizer), spec, std::move(saved));
+      session, *model, registry.make_optimizer(config.optimizer), start.spec, std::move(saved));
   TrainingRun& run = parts->run;
   Trainer trainer(std::move(parts));
   log_run(config, runtime, batch);
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
            data.train->size(), plan.sampler.steps_per_epoch());
   log.info("model: {} parameters", model->parameters().elements());
-  for (const std::string& line : pretrained ? pretrained->describe() : std::vector<std::string>())
-    log.info("{}", line);
-  if (pretrained)
-    for (const std::string& key : loaded.overruled)
-      log.info("config instead of {}/config.json: {}", config.model.from_pretrained, key);
+  if (pretrained) log_values(loaded, config, *pretrained, log);
   for (const std::string& change : changes)
     log.info("config changed since the checkpoint: {}", change);
   const Evaluators evaluators = registry.make_evaluators(config.eval.metrics);

@@ -70,8 +70,8 @@ endfunction()
 
 # lockstep_library(<name> [COLD] [DEPS <public targets>] [FOREIGN <private foreign targets>])
 # builds lockstep_<name> from this folder's and its subfolders' sources. Those with COMPILE_OPTIONS of their own, and
-# those with SKIP_UNITY_BUILD_INCLUSION, are compiled alone; both are set before this call. COLD: no loop over a batch, a
-# tensor or a graph is here, so a release gets by with -O1, which compiles in about 0.7 of the time.
+# those with SKIP_UNITY_BUILD_INCLUSION, are compiled alone; both are set before this call. COLD: little of a
+# step's time is spent here, so a release gets by with -O1, which compiles in about 0.7 of the time.
 function(lockstep_library name)
   cmake_parse_arguments(ARG "COLD" "" "DEPS;FOREIGN" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)

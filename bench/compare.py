@@ -25,8 +25,8 @@ import contestants
 
 # Steps of one round and warm-up steps before them: about as long for each.
 STEPS = {"mlp": (200, 20), "gpt_micro": (80, 8), "gpt_baby": (8, 2), "gpt2_124m_t64": (4, 2),
-         "bert_base": (3, 2), "llama_160m": (3, 2), "vit_base": (3, 2), "resnet18": (3, 2),
-         "resnet50": (3, 2)}
+         "bert_base": (3, 2), "llama_160m": (3, 2), "vit_base": (3, 2), "vit_gpt2": (3, 2),
+         "resnet18": (3, 2), "resnet50": (3, 2)}
 # The ratios to reach, of medians.
 TARGETS = {("mlp", "fp32"): 2.5, ("gpt_micro", "fp32"): 2.2, ("gpt_baby", "fp32"): 1.55,
            ("gpt2_124m_t64", "fp32"): 1.9, ("mlp", "bf16-mixed"): 3.0,
@@ -35,7 +35,8 @@ TARGETS = {("mlp", "fp32"): 2.5, ("gpt_micro", "fp32"): 2.2, ("gpt_baby", "fp32"
            ("llama_160m", "fp32"): 1.2, ("bert_base", "bf16-mixed"): 1.2,
            ("llama_160m", "bf16-mixed"): 1.2, ("vit_base", "fp32"): 1.2, ("resnet18", "fp32"): 1.05,
            ("resnet50", "fp32"): 1.05, ("vit_base", "bf16-mixed"): 1.2,
-           ("resnet18", "bf16-mixed"): 1.05, ("resnet50", "bf16-mixed"): 1.05}
+           ("resnet18", "bf16-mixed"): 1.05, ("resnet50", "bf16-mixed"): 1.05,
+           ("vit_gpt2", "fp32"): 1.25, ("vit_gpt2", "bf16-mixed"): 1.25}
 
 
 def summarize(runs):

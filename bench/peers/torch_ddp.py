@@ -28,8 +28,8 @@ except ImportError as error:
     sys.exit(print(f"PyTorch is not available to {sys.executable}: {error}; on Debian: "
                    "apt-get install python3-torch", file=sys.stderr) or 3)
 
-from torch_models import GPT, MLP, Bert, Llama
-from torch_vision_models import ResNet, ViT
+from torch_models import GPT, MLP, Bert, Captioner, Llama
+from torch_vision_models import ResNet, ViT, ViTEncoder
 
 
 def token_batch(batch, length, vocabulary):
@@ -47,6 +47,10 @@ def image_batch(batch, channels, size, classes):
     return torch.randn(batch, channels, size, size), torch.randint(0, classes, (batch,))
 
 
+def captioned_batch(batch, size, length, vocabulary):
+    return torch.randn(batch, 3, size, size), *token_batch(batch, length, vocabulary)
+
+
 # Per workload: the model, and the batch of one rank. Sizes are those of configs/bench/*.yaml.
 WORKLOADS = {
     "mlp": (lambda: MLP([784, 512, 512, 10]),
@@ -57,6 +61,8 @@ WORKLOADS = {
     "bert_base": (lambda: Bert(12, 768, 12, 3072, 30522, 512), lambda: masked_batch(8, 128, 30522)),
     "llama_160m": (lambda: Llama(12, 768, 12, 3072, 32000, 2048), lambda: token_batch(2, 256, 32000)),
     "vit_base": (lambda: ViT(12, 768, 12, 3072, 224, 16, 3, 1000), lambda: image_batch(8, 3, 224, 1000)),
+    "vit_gpt2": (lambda: Captioner(ViTEncoder(12, 768, 12, 3072, 224, 16, 3), 12, 768, 12, 50257, 1024),
+                 lambda: captioned_batch(4, 224, 32, 50257)),
     "resnet18": (lambda: ResNet([2, 2, 2, 2], False, "cifar", 10), lambda: image_batch(64, 3, 32, 10)),
     "resnet50": (lambda: ResNet([3, 4, 6, 3], True, "imagenet", 1000), lambda: image_batch(4, 3, 224, 1000)),
 }

@@ -64,6 +64,48 @@ class GPT(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
 
 
+class CrossBlock(Block):
+    """A block that also attends to a memory [B, S, C]."""
+
+    def __init__(self, width, heads, block_size):
+        super().__init__(width, heads, block_size)
+        self.heads = heads
+        self.ln_cross = nn.LayerNorm(width)
+        self.q_attn = nn.Linear(width, width)
+        self.kv_attn = nn.Linear(width, 2 * width)
+        self.cross_proj = nn.Linear(width, width)
+
+    def forward(self, x, memory):
+        x = x + self.attn(self.ln_1(x))
+        q = self.q_attn(self.ln_cross(x)).unflatten(2, (self.heads, -1))
+        k, v = (part.unflatten(2, (self.heads, -1)) for part in self.kv_attn(memory).chunk(2, dim=2))
+        x = x + self.cross_proj(attend(q, k, v))
+        return x + self.c_proj(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
+
+
+class Captioner(nn.Module):
+    """An encoder of images and a GPT-2 that sees its tokens; both of one width."""
+
+    def __init__(self, encoder, layers, width, heads, vocabulary, block_size):
+        super().__init__()
+        self.encoder = encoder
+        self.wte = nn.Embedding(vocabulary, width)
+        self.wpe = nn.Embedding(block_size, width)
+        self.h = nn.ModuleList(CrossBlock(width, heads, block_size) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width)
+        self.head = nn.Linear(width, vocabulary, bias=False)
+        self.head.weight = self.wte.weight
+        self.positions = torch.arange(block_size)
+
+    def forward(self, image, tokens, targets):
+        memory = self.encoder.tokens(image)
+        x = self.wte(tokens) + self.wpe(self.positions[: tokens.shape[1]])
+        for block in self.h:
+            x = block(x, memory)
+        logits = self.head(self.ln_f(x))
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
+
+
 class MLP(nn.Module):
     def __init__(self, sizes):
         super().__init__()

@@ -23,22 +23,34 @@ class ViTLayer(nn.Module):
         return x + self.output(F.gelu(self.intermediate(self.norm_2(x))))
 
 
-class ViT(nn.Module):
-    def __init__(self, layers, width, heads, hidden, image, patch, channels, classes):
+class ViTEncoder(nn.Module):
+    def __init__(self, layers, width, heads, hidden, image, patch, channels):
         super().__init__()
         self.patches = nn.Conv2d(channels, width, patch, patch)
         self.first = nn.Parameter(torch.randn(1, 1, width) * 0.02)
         self.places = nn.Parameter(torch.randn(1, 1 + (image // patch)**2, width) * 0.02)
         self.layers = nn.ModuleList(ViTLayer(width, heads, hidden) for _ in range(layers))
         self.norm = nn.LayerNorm(width, 1e-12)
-        self.classifier = nn.Linear(width, classes)
 
-    def forward(self, image, label):
+    def before_norm(self, image):
         patches = self.patches(image).flatten(2).transpose(1, 2)
         x = torch.cat((self.first.expand(len(image), -1, -1), patches), 1) + self.places
         for layer in self.layers:
             x = layer(x)
-        return F.cross_entropy(self.classifier(self.norm(x[:, 0])).float(), label)
+        return x
+
+    def tokens(self, image):
+        """[B, 1 + patches, C]"""
+        return self.norm(self.before_norm(image))
+
+
+class ViT(ViTEncoder):
+    def __init__(self, layers, width, heads, hidden, image, patch, channels, classes):
+        super().__init__(layers, width, heads, hidden, image, patch, channels)
+        self.classifier = nn.Linear(width, classes)
+
+    def forward(self, image, label):
+        return F.cross_entropy(self.classifier(self.norm(self.before_norm(image)[:, 0])).float(), label)
 
 
 class ResNetBlock(nn.Module):

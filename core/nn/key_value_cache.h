@@ -29,6 +29,9 @@ class KeyValueCache {
     Tensor keys, values;  ///< [B,length,kv_heads,head_size]
   };
   std::vector<Layer> layers;
+  /// Keys and values of another sequence, which cross-attention sees and no token changes:
+  /// [B,S,kv_heads,head_size] for each layer; empty without cross-attention.
+  std::vector<Layer> memory;
   /// i64[]: the position of the first of the current tokens in its sequence, the same for all
   /// sequences.
   Tensor position;

@@ -351,9 +351,13 @@ def yaml_text(config):
     """A config as YAML; keys with dots, as on the command line, become sections."""
     sections = {}
     for key, value in config.items():
-        section, name = key.split(".")
-        sections.setdefault(section, []).append(f"  {name}: {json.dumps(value)}\n")
-    return "".join(f"{section}:\n{''.join(lines)}" for section, lines in sections.items())
+        *path, name = key.split(".")
+        place = sections
+        for part in path:
+            place = place.setdefault(part, {})
+        place[name] = value
+    return "".join(f"{section}:\n" + "".join(f"  {name}: {json.dumps(value)}\n" for name, value in keys.items())
+                   for section, keys in sections.items())
 
 
 def small_gpt(text, **changes):

@@ -22,7 +22,8 @@ DatasetPtr read_arrays(const std::string& path) {
 struct ArraysData {
   static constexpr std::string_view kName = "arrays";
   static constexpr std::string_view kDoc = "rows of the data sets of an HDF5 file";
-  static constexpr std::string_view kGives = "tokens masked_tokens labelled_tokens images";
+  static constexpr std::string_view kGives =
+      "tokens masked_tokens labelled_tokens images captioned_images";
 
   std::string path = {};
   std::string val_path = {};

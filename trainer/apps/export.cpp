@@ -166,6 +166,11 @@ void write_weights(const ExportSource& source, const fs::path& path) {
     const std::string theirs = renamed(name, source.format.write);
     items.push_back({theirs, entry.dtype, entry.shape});
     entries[theirs] = &entry;
+    for (const HubTied& tied : source.format.tied) {
+      if (!tied.written || tied.parameter != name) continue;
+      items.push_back({tied.name, entry.dtype, entry.shape});
+      entries[tied.name] = &entry;
+    }
   }
   write_safetensors(
       path.string(), std::move(items), {{"format", "pt"}},

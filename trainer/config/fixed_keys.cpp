@@ -40,7 +40,12 @@ std::vector<KeyGroup> run_and_model(const Condition& has_hub_form) {
        {{.name = "name",
          .member = choice<&ModelConfig::name>(),
          .doc = "Architecture to train",
-         .required = true}}},
+         .required = true},
+        {.name = "freeze",
+         .member = bind<&ModelConfig::freeze>(),
+         .doc = "Names of parameters that are not trained, in which one * stands for any text, "
+                "such as encoder.*; they have no gradients and no optimizer state.",
+         .may_be_empty = true}}},
       {"model",
        object<&Config::model>,
        {{.name = "from_pretrained",

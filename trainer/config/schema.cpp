@@ -66,10 +66,11 @@ RowConditions row_conditions(const Registry& registry) {
                     .has_hub_form = of_models,
                     .masks = of_models,
                     .varies = {"data.type", {}}};
-  constexpr std::array<std::string_view, 4> kOfTokens = {"", "tokens", "masked_tokens",
-                                                         "labelled_tokens"};
+  constexpr std::array<std::string_view, 5> kOfTokens = {"", "tokens", "masked_tokens",
+                                                         "labelled_tokens", "captioned_images"};
   for (const ModelRow& model : registry.models()) {
-    const bool generates = model.inputs.empty() || model.inputs == "tokens";
+    const bool generates =
+        model.inputs.empty() || model.inputs == "tokens" || model.inputs == "captioned_images";
     if (generates) out.generates_text.values.push_back(model.name);
     if (model.hub) out.has_hub_form.values.push_back(model.name);
     if (model.inputs == "masked_tokens") out.masks.values.push_back(model.name);
@@ -99,14 +100,18 @@ void* ConfigKey::object_in(Config& config) const {
            rows->chosen(config));
   OwnConfig& own = rows->keys(config);
   if (own.empty()) own = row->defaults;
-  return own.object();
+  return part_of(own.object());
 }
 
 const void* ConfigKey::object_in(const Config& config) const {
   // Needs a mutable Config, but changes nothing: an empty struct stays empty.
   auto& reached = const_cast<Config&>(config);
-  if (row != nullptr && rows->keys(reached).empty()) return row->defaults.object();
+  if (row != nullptr && rows->keys(reached).empty()) return default_object(reached);
   return object_in(reached);
+}
+
+void* ConfigKey::default_object(Config& fresh) const {
+  return row == nullptr ? fixed_object(fresh) : part_of(row->defaults.object());
 }
 
 Schema::Schema(const Registry& registry) : registry_(registry) {

@@ -45,6 +45,11 @@ struct ConfigKey : Key {
   /// The object that holds `member`. For a row's key only if the config has chosen that row.
   void* object_in(Config& config) const;
   const void* object_in(const Config& config) const;
+  /// The same of defaults: a row's, or for a fixed key those of `fresh`.
+  void* default_object(Config& fresh) const;
+
+ private:
+  void* part_of(void* object) const { return part == nullptr ? object : part(object); }
 };
 
 class Schema {

@@ -358,8 +358,7 @@ std::optional<std::string> set_value(const ConfigKey& key, std::string_view text
 
 void reset_value(const ConfigKey& key, Config& config) {
   Config fresh;
-  void* defaults = key.row == nullptr ? key.fixed_object(fresh) : key.row->defaults.object();
-  std::visit(Resetter{key.object_in(config), defaults}, key.member);
+  std::visit(Resetter{key.object_in(config), key.default_object(fresh)}, key.member);
 }
 
 std::string value_text(const ConfigKey& key, const Config& config) {
@@ -368,9 +367,7 @@ std::string value_text(const ConfigKey& key, const Config& config) {
 
 std::string default_value_text(const ConfigKey& key) {
   Config fresh;
-  return std::visit(
-      Printer{key, key.row == nullptr ? key.fixed_object(fresh) : key.row->defaults.object()},
-      key.member);
+  return std::visit(Printer{key, key.default_object(fresh)}, key.member);
 }
 
 std::vector<std::string> texts_of(const ConfigKey& key, const Config& config) {

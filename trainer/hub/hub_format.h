@@ -25,6 +25,7 @@ struct HubRename {
 struct HubTied {
   std::string name;
   std::string parameter;
+  bool written = false;  ///< export writes it, too
 };
 
 /// A value of a config.json.
@@ -57,7 +58,7 @@ struct HubFormat {
   std::vector<HubRename> write = {};
   /// Names, after `read`, of tensors that a file may hold and the model does not use; '*' as above.
   std::vector<std::string> ignored = {};
-  /// Buffers that may be missing in a file: they get their declared initial values.
+  /// Parameters and buffers that may be missing in a file: they get their initial values.
   std::vector<std::string> may_lack = {};
   std::vector<HubTied> tied = {};
   /// The parameter that has a row for each token.

@@ -82,12 +82,13 @@ Pretrained::Pretrained(const std::string& folder, const HubFormat& format, const
     : folder_(folder) {
   Tensors tensors = named_as_parameters(format);
   join_tied(format, model.parameters(), tensors);
+  const auto may_lack = [&](const std::string& name) {
+    return std::ranges::any_of(format.may_lack, [&](const auto& p) { return matches(name, p); });
+  };
   for (const Parameter& p : model.parameters().all())
-    take(p.name, {DType::kF32, p.shape}, /*may_lack=*/false, tensors);
-  for (const ModuleBuffer& b : model.buffers().all()) {
-    const auto is_it = [&](const std::string& pattern) { return matches(b.name, pattern); };
-    take(b.name, {b.dtype(), b.shape()}, std::ranges::any_of(format.may_lack, is_it), tensors);
-  }
+    take(p.name, {DType::kF32, p.shape}, may_lack(p.name), tensors);
+  for (const ModuleBuffer& b : model.buffers().all())
+    take(b.name, {b.dtype(), b.shape()}, may_lack(b.name), tensors);
   for (const auto& [name, tensor] : tensors)
     surplus_.push_back(fmt::format("{} {}", quote_name(name), tensor.entry->type_text()));
   if (!strict) return;

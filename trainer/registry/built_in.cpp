@@ -13,6 +13,7 @@
 #include "trainer/models/resnet/resnet.h"
 #include "trainer/models/vision/vision.h"
 #include "trainer/models/vit/vit.h"
+#include "trainer/models/vit_gpt2/vit_gpt2.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
 #include "trainer/registry/registry.h"
@@ -29,6 +30,7 @@ Registry built_in() {
   out.add_model<Llama>();
   out.add_model<Bert>();
   out.add_model<BertClassifier>();
+  out.add_model<VitGpt2>();
 
   out.add_dataset<TextData>();
   out.add_dataset<TokensData>();

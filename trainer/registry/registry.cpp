@@ -41,6 +41,20 @@ const OwnConfig& own_of(const Row& row, const OwnConfig& keys) {
   return keys.empty() ? row.defaults : keys;
 }
 
+void freeze(Model& model, const std::vector<std::string>& patterns) {
+  std::deque<Parameter>& parameters = model.parameters().all();
+  for (const std::string& pattern : patterns) {
+    bool found = false;
+    for (Parameter& parameter : parameters) {
+      if (!matches(parameter.name, pattern)) continue;
+      found = true;
+      parameter.trainable = false;
+    }
+    LS_USER_CHECK(found, "'model.freeze': no parameter of the model matches '{}'; one is '{}'",
+                  pattern, parameters.front().name);
+  }
+}
+
 }  // namespace
 
 void Registry::add(ModelRow row) {
@@ -75,7 +89,9 @@ DataNeeds Registry::needs(const ModelConfig& config) const {
 std::unique_ptr<Model> Registry::make_model(const ModelConfig& config,
                                             const DataFacts& data) const {
   const ModelRow& row = at(config);
-  return row.make(own_of(row, config.keys), data);
+  std::unique_ptr<Model> out = row.make(own_of(row, config.keys), data);
+  freeze(*out, config.freeze);
+  return out;
 }
 
 DataSource Registry::open_dataset(const DataConfig& config, const OpenContext& context) const {

@@ -73,7 +73,8 @@ class LOCKSTEP_API Registry {
   const OptimizerRow& at(const OptimizerConfig& config) const;
 
   DataNeeds needs(const ModelConfig& config) const;
-  /// Makes a model whose parameters are declared, without values.
+  /// Makes a model whose parameters are declared, without values; those of config.freeze are not
+  /// trainable. Error kUsage for a pattern that matches none.
   std::unique_ptr<Model> make_model(const ModelConfig& config, const DataFacts& data) const;
   DataSource open_dataset(const DataConfig& config, const OpenContext& context) const;
   Optimizer make_optimizer(const OptimizerConfig& config) const;

@@ -26,6 +26,8 @@ struct ModelConfig {
   OwnConfig keys = {};               ///< its M::Config
   std::string from_pretrained = {};  ///< a Hugging Face folder with the initial weights; "": none
   bool strict = true;                ///< its weights must be exactly those of the model
+  /// Patterns of names of parameters that are not trained, in which one '*' stands for any text.
+  std::vector<std::string> freeze = {};
 };
 
 struct TokenizerConfig {

@@ -140,11 +140,25 @@ struct Key {
   bool per_rank = false;      ///< may differ between the ranks of one job: no result depends on it
   std::string empty_word = "";  ///< of a list: the name of an empty one instead of []
   bool file = false;            ///< names files that the run reads; they must be equal on all ranks
+  /// Reaches the part of the struct that has `member`, see nested(); null: the struct itself.
+  void* (*part)(void* object) = nullptr;
   /// For a key that names a folder: returns the files in it that the run reads.
   std::vector<std::string> (*files_in)(const std::string& folder) = nullptr;
 
   /// "integer >= 1", "one of adamw, sgd", "list of two numbers >= 0 and < 1", ...
   std::string type_text() const;
 };
+
+/// The keys of a part of a struct as keys of the struct, "name.key"; their aliases likewise.
+template <auto Part>
+std::vector<Key> nested(std::string_view name, std::vector<Key> keys) {
+  using Struct = decltype(struct_of_member(Part));
+  for (Key& key : keys) {
+    key.name = std::string(name) + "." + key.name;
+    for (std::string& alias : key.aliases) alias = std::string(name) + "." + alias;
+    key.part = [](void* object) -> void* { return &(static_cast<Struct*>(object)->*Part); };
+  }
+  return keys;
+}
 
 }  // namespace lockstep

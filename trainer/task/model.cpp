@@ -57,6 +57,10 @@ Tensor Model::next_logits(const Tensor&, KeyValueCache&) const {
   raise(ErrorKind::kUsage, "this model has no cache of keys and values");
 }
 
+void Model::remember(const Batch&, KeyValueCache&) const {
+  raise(ErrorKind::kUsage, "this model generates text from text only");
+}
+
 Tensor Model::logits(const Tensor&) const {
   raise(ErrorKind::kUsage, "this model does not generate text");
 }

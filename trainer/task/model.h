@@ -22,6 +22,9 @@ class Model : public Module {
   /// The shape of the cache that next_logits() uses; nothing for models without a cache: generation
   /// computes logits() of all tokens again for each new token.
   virtual std::optional<CacheShape> cache_shape() const { return std::nullopt; }
+  /// Stores what the tokens' model sees of other inputs of samples, such as "image", in
+  /// cache.memory. Error kUsage for models that continue texts only.
+  virtual void remember(const Batch& inputs, KeyValueCache& cache) const;
   /// Logits [B,V] of the token that follows the one at cache.last of `tokens` [B,T], which are at
   /// cache.position; see KeyValueCache::attend for T. Error kUsage for models without a cache.
   virtual Tensor next_logits(const Tensor& tokens, KeyValueCache& cache) const;

@@ -3,8 +3,9 @@
 // 8ec58104181bfb34d824d89bccc009b4f6be6e0e (models/gpt2/modeling_gpt2.py,
 // models/bert/modeling_bert.py), 5dd4a63548857797727ae73eeb6a6e886ea02a3e
 // (models/llama/modeling_llama.py) and 005db8208dee358fe8fe63ae3cc49dd054aad48d
-// (models/vit/modeling_vit.py). Weights that are tied are not written, nor are buffers that are not
-// persistent. All of them are F32.
+// (models/vit/modeling_vit.py); of the captioner those of VisionEncoderDecoderModel in
+// version 4.46. Weights that are tied are not written, unless the outer config does not tie them,
+// nor are buffers that are not persistent. All of them are F32.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -28,8 +29,11 @@ std::string exported_tensors(const std::string& model) {
   const HubFormat& format = *registry.at(config.model).hub;
   const std::unique_ptr<Model> made = registry.make_model(config.model, {});
   std::map<std::string, std::string> lines;
-  for (const Parameter& p : made->parameters().all())
+  for (const Parameter& p : made->parameters().all()) {
     lines[renamed(p.name, format.write)] = p.shape.to_string();
+    for (const HubTied& tied : format.tied)
+      if (tied.written && tied.parameter == p.name) lines[tied.name] = p.shape.to_string();
+  }
   std::string out;
   for (const auto& [name, shape] : lines) out += fmt::format("{} {}\n", name, shape);
   return out;
@@ -160,6 +164,66 @@ TEST(HubNames, OfVitAreThoseOfViTForImageClassification) {
   EXPECT_EQ(without_bias.find("query.bias"), std::string::npos);
   EXPECT_EQ(without_bias.find("key.bias"), std::string::npos);
   EXPECT_EQ(without_bias.find("value.bias"), std::string::npos);
+}
+
+TEST(HubNames, OfVitGpt2AreThoseOfVisionEncoderDecoderModel) {
+  const std::string all = exported_tensors(
+      "  name: vit_gpt2\n"
+      "  encoder: {image_size: 6, patch_size: 2, num_channels: 5, hidden_size: 4,\n"
+      "            num_attention_heads: 2, num_hidden_layers: 1, intermediate_size: 7}\n"
+      "  decoder: {n_layer: 1, n_head: 2, n_embd: 6, n_positions: 8, vocab_size: 10}\n");
+  EXPECT_EQ(all,
+            "decoder.lm_head.weight [10,6]\n"
+            "decoder.transformer.h.0.attn.c_attn.bias [18]\n"
+            "decoder.transformer.h.0.attn.c_attn.weight [6,18]\n"
+            "decoder.transformer.h.0.attn.c_proj.bias [6]\n"
+            "decoder.transformer.h.0.attn.c_proj.weight [6,6]\n"
+            "decoder.transformer.h.0.crossattention.c_attn.bias [12]\n"
+            "decoder.transformer.h.0.crossattention.c_attn.weight [6,12]\n"
+            "decoder.transformer.h.0.crossattention.c_proj.bias [6]\n"
+            "decoder.transformer.h.0.crossattention.c_proj.weight [6,6]\n"
+            "decoder.transformer.h.0.crossattention.q_attn.bias [6]\n"
+            "decoder.transformer.h.0.crossattention.q_attn.weight [6,6]\n"
+            "decoder.transformer.h.0.ln_1.bias [6]\n"
+            "decoder.transformer.h.0.ln_1.weight [6]\n"
+            "decoder.transformer.h.0.ln_2.bias [6]\n"
+            "decoder.transformer.h.0.ln_2.weight [6]\n"
+            "decoder.transformer.h.0.ln_cross_attn.bias [6]\n"
+            "decoder.transformer.h.0.ln_cross_attn.weight [6]\n"
+            "decoder.transformer.h.0.mlp.c_fc.bias [24]\n"
+            "decoder.transformer.h.0.mlp.c_fc.weight [6,24]\n"
+            "decoder.transformer.h.0.mlp.c_proj.bias [6]\n"
+            "decoder.transformer.h.0.mlp.c_proj.weight [24,6]\n"
+            "decoder.transformer.ln_f.bias [6]\n"
+            "decoder.transformer.ln_f.weight [6]\n"
+            "decoder.transformer.wpe.weight [8,6]\n"
+            "decoder.transformer.wte.weight [10,6]\n"
+            "enc_to_dec_proj.bias [6]\n"
+            "enc_to_dec_proj.weight [6,4]\n"
+            "encoder.embeddings.cls_token [1,1,4]\n"
+            "encoder.embeddings.patch_embeddings.projection.bias [4]\n"
+            "encoder.embeddings.patch_embeddings.projection.weight [4,5,2,2]\n"
+            "encoder.embeddings.position_embeddings [1,10,4]\n"
+            "encoder.encoder.layer.0.attention.attention.key.bias [4]\n"
+            "encoder.encoder.layer.0.attention.attention.key.weight [4,4]\n"
+            "encoder.encoder.layer.0.attention.attention.query.bias [4]\n"
+            "encoder.encoder.layer.0.attention.attention.query.weight [4,4]\n"
+            "encoder.encoder.layer.0.attention.attention.value.bias [4]\n"
+            "encoder.encoder.layer.0.attention.attention.value.weight [4,4]\n"
+            "encoder.encoder.layer.0.attention.output.dense.bias [4]\n"
+            "encoder.encoder.layer.0.attention.output.dense.weight [4,4]\n"
+            "encoder.encoder.layer.0.intermediate.dense.bias [7]\n"
+            "encoder.encoder.layer.0.intermediate.dense.weight [7,4]\n"
+            "encoder.encoder.layer.0.layernorm_after.bias [4]\n"
+            "encoder.encoder.layer.0.layernorm_after.weight [4]\n"
+            "encoder.encoder.layer.0.layernorm_before.bias [4]\n"
+            "encoder.encoder.layer.0.layernorm_before.weight [4]\n"
+            "encoder.encoder.layer.0.output.dense.bias [4]\n"
+            "encoder.encoder.layer.0.output.dense.weight [4,7]\n"
+            "encoder.layernorm.bias [4]\n"
+            "encoder.layernorm.weight [4]\n"
+            "encoder.pooler.dense.bias [4]\n"
+            "encoder.pooler.dense.weight [4,4]\n");
 }
 
 }  // namespace

@@ -75,12 +75,14 @@ DataNeeds Gpt2Config::needs() const {
   return {.inputs = "tokens", .sequence_length = n_positions, .vocab_size = vocab_size};
 }
 
-void Gpt2Config::check(const Config& run, const ReportProblem& report) const {
-  if (n_embd % n_head != 0) {
-    report({"model.n_head", "model.n_embd", "model.name"},
-           fmt::format("'model.n_head' {} does not divide 'model.n_embd' {}", n_head, n_embd));
-  }
-  check_text_model({vocab_size, n_positions, "model.n_positions"}, run, report);
+void Gpt2Config::check_sizes(std::string_view section, const Config& run,
+                             const ReportProblem& report) const {
+  const auto key = [&](const char* name) { return fmt::format("{}.{}", section, name); };
+  const std::string heads = key("n_head"), width = key("n_embd");
+  if (n_embd % n_head != 0)
+    report({heads, width, "model.name"},
+           fmt::format("'{}' {} does not divide '{}' {}", heads, n_head, width, n_embd));
+  check_text_model({vocab_size, n_positions, key("n_positions"), key("vocab_size")}, run, report);
 }
 
 std::vector<std::pair<std::string, Gpt2Config>> Gpt2Config::sizes() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,11 @@ struct Gpt2Config {
 
   static std::vector<Key> keys();
   DataNeeds needs() const;
-  void check(const Config& run, const ReportProblem& report) const;
+  void check(const Config& run, const ReportProblem& report) const {
+    check_sizes("model", run, report);
+  }
+  /// The rules of the sizes; `section` has the keys: "model".
+  void check_sizes(std::string_view section, const Config& run, const ReportProblem& report) const;
   static std::vector<std::pair<std::string, Gpt2Config>> sizes();
   static HubFormat hub();
 };

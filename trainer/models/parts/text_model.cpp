@@ -53,11 +53,11 @@ Loss chosen_token_loss(const Tensor& logits, const Batch& batch) {
   return {of_samples(losses), count, {{"accuracy", {of_samples(correct), count}}}};
 }
 
-std::int64_t vocabulary_size(std::int64_t vocab_size, const DataFacts& data) {
+std::int64_t vocabulary_size(std::int64_t vocab_size, const DataFacts& data, std::string_view key) {
   LS_USER_CHECK(vocab_size > 0 || data.vocab_size > 0,
-                "model.vocab_size must be given: the data has no tokenizer to take it from");
+                "{} must be given: the data has no tokenizer to take it from", key);
   LS_USER_CHECK(vocab_size == 0 || vocab_size >= data.vocab_size,
-                "model.vocab_size {} is smaller than the tokenizer's vocabulary of {}", vocab_size,
+                "{} {} is smaller than the tokenizer's vocabulary of {}", key, vocab_size,
                 data.vocab_size);
   return vocab_size > 0 ? vocab_size : data.vocab_size;
 }
@@ -70,10 +70,9 @@ void check_text_model(const TextModelSizes& sizes, const Config& run, const Repo
   }
   if (run.tokenizer.type == TokenizerType::kNone && sizes.vocab_size == 0 &&
       run.data.type != "text" && run.data.type != "tokens") {
-    report({"model.vocab_size", "tokenizer.type", "model.name", "data.type"},
-           fmt::format("missing required key 'model.vocab_size': {} data has no tokenizer to take "
-                       "it from",
-                       run.data.type));
+    report({sizes.vocab_key, "tokenizer.type", "model.name", "data.type"},
+           fmt::format("missing required key '{}': {} data has no tokenizer to take it from",
+                       sizes.vocab_key, run.data.type));
   }
 }
 

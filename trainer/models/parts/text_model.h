@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "core/nn/attention.h"
 #include "trainer/settings/config.h"
@@ -30,13 +32,15 @@ Loss chosen_token_loss(const Tensor& logits, const Batch& batch);
 bool has_ignored_targets(const Batch& batch);
 
 /// Rows of a token embedding: model.vocab_size, or the tokenizer's vocabulary. Error kUsage if
-/// neither is known, or the tokenizer's is larger.
-std::int64_t vocabulary_size(std::int64_t vocab_size, const DataFacts& data);
+/// neither is known, or the tokenizer's is larger. `key`: the config's name of it.
+std::int64_t vocabulary_size(std::int64_t vocab_size, const DataFacts& data,
+                             std::string_view key = "model.vocab_size");
 
 struct TextModelSizes {
   std::int64_t vocab_size;  ///< 0: the tokenizer's
   std::int64_t positions;   ///< the maximum sequence length
-  const char* positions_key = "model.max_position_embeddings";
+  std::string positions_key = "model.max_position_embeddings";
+  std::string vocab_key = "model.vocab_size";
 };
 /// Checks the rules for the config of every text model.
 void check_text_model(const TextModelSizes& sizes, const Config& run, const ReportProblem& report);

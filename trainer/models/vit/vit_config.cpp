@@ -86,20 +86,20 @@ DataNeeds VitConfig::needs() const {
       .inputs = "images", .n_classes = num_labels, .image = {num_channels, image_size, image_size}};
 }
 
-void VitConfig::check(const Config&, const ReportProblem& report) const {
+void VitConfig::check_sizes(std::string_view section, const ReportProblem& report) const {
+  const auto key = [&](const char* name) { return fmt::format("{}.{}", section, name); };
+  const std::string heads = key("num_attention_heads"), width = key("hidden_size");
+  const std::string image = key("image_size"), patch = key("patch_size");
   if (hidden_size % num_attention_heads != 0)
-    report({"model.num_attention_heads", "model.hidden_size", "model.name"},
-           fmt::format("'model.num_attention_heads' {} does not divide 'model.hidden_size' {}",
-                       num_attention_heads, hidden_size));
+    report({heads, width, "model.name"}, fmt::format("'{}' {} does not divide '{}' {}", heads,
+                                                     num_attention_heads, width, hidden_size));
   if (image_size < patch_size)
-    report({"model.image_size", "model.patch_size", "model.name"},
-           fmt::format("'model.image_size' {} is smaller than a patch of 'model.patch_size' {}",
-                       image_size, patch_size));
+    report({image, patch, "model.name"}, fmt::format("'{}' {} is smaller than a patch of '{}' {}",
+                                                     image, image_size, patch, patch_size));
   else if (image_size % patch_size != 0)
-    report({"model.patch_size", "model.image_size", "model.name"},
-           fmt::format("'model.patch_size' {} does not divide 'model.image_size' {}: {} pixels "
-                       "would be left over",
-                       patch_size, image_size, image_size % patch_size));
+    report({patch, image, "model.name"},
+           fmt::format("'{}' {} does not divide '{}' {}: {} pixels would be left over", patch,
+                       patch_size, image, image_size, image_size % patch_size));
 }
 
 std::vector<std::pair<std::string, VitConfig>> VitConfig::sizes() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,9 @@ struct VitConfig {
 
   static std::vector<Key> keys();
   DataNeeds needs() const;
-  void check(const Config& run, const ReportProblem& report) const;
+  void check(const Config&, const ReportProblem& report) const { check_sizes("model", report); }
+  /// The rules of the sizes; `section` has the keys: "model".
+  void check_sizes(std::string_view section, const ReportProblem& report) const;
   static std::vector<std::pair<std::string, VitConfig>> sizes();
   static HubFormat hub();
 };

@@ -1,0 +1,67 @@
+#include "trainer/models/vit_gpt2/vit_gpt2_config.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace lockstep {
+namespace {
+
+/// A key of one half; `gradient_checkpointing` and `dropout` without a half's name mean both.
+void add_half(std::vector<Key> half, std::vector<Key>& to) {
+  for (Key& key : half) {
+    if (key.name == "encoder.num_labels") continue;
+    if (key.name.ends_with(".gradient_checkpointing"))
+      key.aliases.emplace_back("gradient_checkpointing");
+    for (const std::string& alias : key.aliases)
+      if (alias.ends_with(".dropout")) {
+        key.aliases.emplace_back("dropout");
+        break;
+      }
+    to.push_back(std::move(key));
+  }
+}
+
+}  // namespace
+
+std::vector<Key> VitGpt2Config::keys() {
+  std::vector<Key> out;
+  add_half(nested<&VitGpt2Config::encoder>("encoder", VitConfig::keys()), out);
+  add_half(nested<&VitGpt2Config::decoder>("decoder", Gpt2Config::keys()), out);
+  const auto token = [&](const char* name, Binding member, const char* doc) {
+    out.push_back({.name = name,
+                   .member = std::move(member),
+                   .range = {-1, Range::kMaxSize},
+                   .doc = fmt::format("Id of the token {}.", doc)});
+  };
+  token("decoder_start_token_id", bind<&VitGpt2Config::tokens, &CaptionTokens::start>(),
+        "before a caption; -1: the tokenizer's that begins a text, or else the one that ends it");
+  token("eos_token_id", bind<&VitGpt2Config::tokens, &CaptionTokens::end>(),
+        "that ends a caption; -1: the tokenizer's");
+  token("pad_token_id", bind<&VitGpt2Config::tokens, &CaptionTokens::pad>(),
+        "that fills captions up, which may be the one that ends them; -1: the tokenizer's, or else "
+        "the one that ends a caption");
+  return out;
+}
+
+DataNeeds VitGpt2Config::needs() const {
+  return {.inputs = "captioned_images",
+          .sequence_length = decoder.n_positions,
+          .vocab_size = decoder.vocab_size,
+          .image = {encoder.num_channels, encoder.image_size, encoder.image_size},
+          .caption = tokens};
+}
+
+void VitGpt2Config::check(const Config& run, const ReportProblem& report) const {
+  encoder.check_sizes("model.encoder", report);
+  decoder.check_sizes("model.decoder", run, report);
+}
+
+std::vector<std::pair<std::string, VitGpt2Config>> VitGpt2Config::sizes() {
+  VitGpt2Config base;
+  base.decoder.vocab_size = 50257;
+  return {{"ViT base of 16 pixels a patch and GPT-2 124M, as nlpconnect/vit-gpt2-image-captioning",
+           base}};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,81 @@
+// The captioner on the hub: VisionEncoderDecoderModel.
+#include "trainer/models/vit_gpt2/vit_gpt2_config.h"
+
+namespace lockstep {
+namespace {
+
+/// The names of a half within the whole.
+HubValues within(const std::string& half, const HubValues& values) {
+  HubValues out;
+  for (const auto& [key, value] : values) out[half + "." + key] = value;
+  return out;
+}
+
+/// Those of a half by its own names, taken out of `values`.
+HubValues take_half(const std::string& half, HubValues& values) {
+  HubValues out;
+  const std::string prefix = half + ".";
+  for (const auto& [key, value] : values)
+    if (key.starts_with(prefix)) out[key.substr(prefix.size())] = value;
+  std::erase_if(values, [&](const auto& value) { return value.first.starts_with(prefix); });
+  return out;
+}
+
+/// Applies a half's own conversion.
+void convert_half(const std::string& half, void (*convert)(HubValues&), HubValues& values) {
+  if (convert == nullptr) return;
+  HubValues own = take_half(half, values);
+  convert(own);
+  values.merge(within(half, own));
+}
+
+void captioner_from_hub(HubValues& values) {
+  convert_half("encoder", VitConfig::hub().from_hub, values);
+  convert_half("decoder", Gpt2Config::hub().from_hub, values);
+}
+
+void captioner_to_hub(HubValues& values) {
+  if (const auto size = values.find("vocab_size"); size != values.end()) {
+    values["decoder.vocab_size"] = size->second;
+    values.erase(size);
+  }
+  convert_half("encoder", VitConfig::hub().to_hub, values);
+  convert_half("decoder", Gpt2Config::hub().to_hub, values);
+}
+
+}  // namespace
+
+HubFormat VitGpt2Config::hub() {
+  const HubFormat encoder = VitConfig::hub(), decoder = Gpt2Config::hub();
+  HubFormat out{
+      .model_type = "vision-encoder-decoder",
+      .architectures = {"VisionEncoderDecoderModel"},
+      .ignored = {"decoder.transformer.h.*.attn.bias", "decoder.transformer.h.*.attn.masked_bias",
+                  "decoder.transformer.h.*.crossattention.bias",
+                  "decoder.transformer.h.*.crossattention.masked_bias"},
+      .may_lack = {"encoder.pooler.*"},
+      .tied = {{"decoder.lm_head.weight", "decoder.transformer.wte.weight", true}},
+      .token_embedding = "decoder.transformer.wte.weight",
+      .own_keys = {"encoder.gradient_checkpointing", "decoder.gradient_checkpointing"},
+      .from_hub = captioner_from_hub,
+      .to_hub = captioner_to_hub,
+      .generates = true,
+      .sees_images = true};
+  out.fixed = within("decoder", decoder.fixed);
+  out.fixed["decoder.add_cross_attention"] = "true";
+  out.fixed["decoder.cross_attention_hidden_size"] = "null";
+  out.fixed["decoder.model_type"] = "\"gpt2\"";
+  out.fixed["encoder.model_type"] = "\"vit\"";
+  out.defaults = within("decoder", decoder.defaults);
+  out.written = within("encoder", encoder.written);
+  out.written.merge(within("decoder", decoder.written));
+  out.written.merge(HubValues{{"decoder.add_cross_attention", "true"},
+                              {"decoder.is_decoder", "true"},
+                              {"decoder.model_type", "\"gpt2\""},
+                              {"encoder.model_type", "\"vit\""},
+                              {"is_encoder_decoder", "true"},
+                              {"tie_word_embeddings", "false"}});
+  return out;
+}
+
+}  // namespace lockstep

@@ -33,6 +33,7 @@ using Json = nlohmann::json;
 constexpr const char* kTransformersVersion = "4.46.3";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 constexpr const char* kGenerationConfig = "generation_config.json";
+constexpr const char* kDecoderStart = "decoder_start_token_id";
 
 /// What is exported.
 struct ExportSource {
@@ -122,6 +123,23 @@ HubValues timm_image_values(const ExportSource& source, const Registry& registry
   return out;
 }
 
+/// The tokens around a text, where the model's own keys leave them to the tokenizer.
+void add_token_ids(const ExportSource& source, HubValues& values) {
+  const SpecialTokens special = source.tokenizer ? source.tokenizer->special() : SpecialTokens{};
+  const auto start = special.bos ? special.bos : special.eos;
+  const auto add = [&](const char* key, const std::optional<std::int32_t>& id) {
+    const auto own = values.find(key);
+    if (own == values.end() || own->second == "-1") values[key] = json_of(id);
+  };
+  if (source.format.generates) {
+    add("bos_token_id", start);
+    add("eos_token_id", special.eos);
+  }
+  const bool captions = values.contains(kDecoderStart);
+  if (captions) add(kDecoderStart, start);
+  if (captions || special.pad) add("pad_token_id", special.pad ? special.pad : special.eos);
+}
+
 HubValues config_values(const ExportSource& source, const Registry& registry) {
   const bool of_timm = source.format.model_type.empty();
   HubValues out;
@@ -140,12 +158,7 @@ HubValues config_values(const ExportSource& source, const Registry& registry) {
   if (source.format.to_hub != nullptr) source.format.to_hub(out);
   if (of_timm) return out;
   add_labels(source, out);
-  const SpecialTokens special = source.tokenizer ? source.tokenizer->special() : SpecialTokens{};
-  if (source.format.generates) {
-    out["bos_token_id"] = json_of(special.bos ? special.bos : special.eos);
-    out["eos_token_id"] = json_of(special.eos);
-  }
-  if (special.pad) out["pad_token_id"] = json_of(special.pad);
+  add_token_ids(source, out);
   out["architectures"] = Json::array({source.format.architectures.front()}).dump();
   out["model_type"] = Json(source.format.model_type).dump();
   out["torch_dtype"] = Json("float32").dump();
@@ -230,7 +243,8 @@ void write_files(const ExportSource& source, const Registry& registry, const fs:
   const HubValues values = config_values(source, registry);
   if (source.format.generates) {
     HubValues generation{{"_from_model_config", "true"}};
-    for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "transformers_version"})
+    for (const char* key : {"bos_token_id", kDecoderStart, "eos_token_id", "pad_token_id",
+                            "transformers_version"})
       if (const auto found = values.find(key); found != values.end() && found->second != "null")
         generation.insert(*found);
     write_text(folder / kGenerationConfig, hub_config_text(generation));

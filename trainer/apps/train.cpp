@@ -9,6 +9,7 @@
 #include "trainer/apps/from_config.h"
 #include "trainer/apps/run_memory.h"
 #include "trainer/config/folder_keys.h"
+#include "trainer/config/schema.h"
 #include "trainer/config/show.h"
 #include "trainer/config/warnings.h"
 #include "trainer/hub/pretrained.h"
@@ -151,32 +152,40 @@ int finish_run(Session& session, RunEnd end, std::int64_t step) {
   LS_CHECK(false, "the run ended without a reason");
 }
 
-/// A resumed run no longer needs the folder of its initial weights.
+/// A resumed run no longer needs the folders of its initial weights.
 void settle_model_keys(const LoadedConfig& loaded, const std::optional<SharedCheckpoint>& saved,
                        const Registry& registry, Config& config) {
-  if (config.model.from_pretrained.empty()) return;
+  if (weight_folders(Schema(registry), config).empty()) return;
   if (saved)
     take_saved_keys(saved_config(saved->config_yaml(), saved->path(), registry), loaded, registry,
                     config);
   else
-    LS_USER_CHECK(loaded.missing_folder.empty(), "{}: {}", loaded.where("model.from_pretrained"),
-                  loaded.missing_folder);
+    LS_USER_CHECK(loaded.missing_folder.empty(), "{}", loaded.missing_folder);
 }
 
-Config without_folder(Config config, const std::optional<SharedCheckpoint>& saved) {
-  if (saved) config.model.from_pretrained.clear();
+Config without_folders(Config config, const Registry& registry,
+                       const std::optional<SharedCheckpoint>& saved) {
+  if (saved) clear_weight_folders(Schema(registry), config);
   return config;
 }
 
-/// The given initial values of a new run in place of drawn ones; null if it draws all.
-std::shared_ptr<const Pretrained> open_pretrained(const ModelConfig& config,
-                                                  const Registry& registry, const Model& model,
-                                                  Activity activity) {
-  if (config.from_pretrained.empty()) return nullptr;
+using PretrainedParts = std::vector<std::shared_ptr<const Pretrained>>;
+
+/// The given initial values of a new run in place of drawn ones; none if it draws all.
+PretrainedParts open_pretrained(const Config& config, const Registry& registry, const Model& model,
+                                Activity activity) {
   const ForeignCall call(activity, "reading the weights");
-  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `from_pretrained` wants a hub
-  return std::make_shared<Pretrained>(config.from_pretrained, *registry.at(config).hub, model,
-                                      config.strict);
+  PretrainedParts out;
+  for (const WeightFolder& folder : weight_folders(Schema(registry), config))
+    out.push_back(std::make_shared<Pretrained>(folder.path, folder.format, model,
+                                               config.model.strict, folder.part));
+  return out;
+}
+
+std::optional<HostTensor> value_of(const PretrainedParts& parts, const std::string& name) {
+  for (const auto& part : parts)
+    if (auto value = part->value(name)) return value;
+  return std::nullopt;
 }
 
 /// Such a run learns, but it is probably a mistake.
@@ -220,11 +229,12 @@ StartOfRun open_start(const LoadedConfig& loaded, const Registry& registry,
   // An error in it is one of the checkpoint; open_data() would report it as one of the data.
   const SavedData described = saved ? data_of(*saved) : SavedData();
   activity.begin(Phase::kAgree);
-  spec.same_data = agree_on_files(runtime.communicator(), without_folder(config, saved), registry,
-                                  {.cache_folder = cache_folder(config, settings),
-                                   .on_warning = runtime.warnings_to_console(),
-                                   .activity = activity},
-                                  runtime.log());
+  spec.same_data =
+      agree_on_files(runtime.communicator(), without_folders(config, registry, saved), registry,
+                     {.cache_folder = cache_folder(config, settings),
+                      .on_warning = runtime.warnings_to_console(),
+                      .activity = activity},
+                     runtime.log());
   activity.begin(Phase::kData);
   DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
@@ -253,11 +263,10 @@ int dry_run(const Config& config, const Registry& registry, const Settings& sett
   return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
 }
 
-void log_values(const LoadedConfig& loaded, const Config& config, const Pretrained& pretrained,
-                Log& log) {
-  for (const std::string& line : pretrained.describe()) log.info("{}", line);
-  for (const std::string& key : loaded.overruled)
-    log.info("config instead of {}/config.json: {}", config.model.from_pretrained, key);
+void log_values(const LoadedConfig& loaded, const PretrainedParts& pretrained, Log& log) {
+  for (const auto& part : pretrained)
+    for (const std::string& line : part->describe()) log.info("{}", line);
+  for (const std::string& key : loaded.overruled) log.info("{}", key);
 }
 
 int run_training(const LoadedConfig& loaded, const Registry& registry, const TrainOptions& options,
@@ -285,10 +294,12 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     check_steps_left(*saved, run_folder_of(config), config, total_steps, runtime.communicator(),
                      log);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
-  std::shared_ptr<const Pretrained> pretrained;
-  if (!saved) pretrained = open_pretrained(config.model, registry, *model, runtime.activity());
-  if (pretrained)
-    start.spec.values = [pretrained](const std::string& name) { return pretrained->value(name); };
+  PretrainedParts pretrained;
+  if (!saved) pretrained = open_pretrained(config, registry, *model, runtime.activity());
+  if (!pretrained.empty())
+    start.spec.values = [pretrained](const std::string& name) {
+      return value_of(pretrained, name);
+    };
   if (options.dry_run) return dry_run(config, registry, settings, session, *model, data, plan);
 
   if (total_steps > (saved ? saved->trainer().step : 0))
@@ -303,7 +314,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
            data.train->size(), plan.sampler.steps_per_epoch());
   log.info("model: {} parameters", model->parameters().elements());
-  if (pretrained) log_values(loaded, config, *pretrained, log);
+  if (!pretrained.empty()) log_values(loaded, pretrained, log);
   for (const std::string& change : changes)
     log.info("config changed since the checkpoint: {}", change);
   const Evaluators evaluators = registry.make_evaluators(config.eval.metrics);

@@ -52,21 +52,50 @@ void add_groups_that_are_none(const Schema& schema, const ModelRow& model, const
 constexpr std::array<std::pair<std::string_view, const char*>, 2> kImageKeys{
     {{"data.normalize_mean", "image_mean"}, {"data.normalize_std", "image_std"}}};
 
+constexpr const char* kWholeFolder = "model.from_pretrained";
+
+std::string folder_key(const HubPart& part) {
+  return fmt::format("model.{}.from_pretrained", part.section);
+}
+
 }  // namespace
 
-FolderKeys take_folder_keys(const Schema& schema,
+std::vector<WeightFolder> weight_folders(const Schema& schema, const Config& config) {
+  std::vector<WeightFolder> out;
+  const auto models = schema.registry().models();
+  const auto model = std::ranges::find(models, config.model.name, &Row::name);
+  if (model == models.end() || !model->hub) return out;
+  if (const std::string& path = config.model.from_pretrained; !path.empty())
+    out.push_back({.key = kWholeFolder, .path = path, .part = "", .format = *model->hub});
+  for (const HubPart& part : model->hub->parts) {
+    const std::string key = folder_key(part);
+    for (const std::string& path : texts_of(*schema.find(key, config), config))
+      out.push_back(
+          {.key = key, .path = path, .part = part.section + ".", .format = part.format()});
+  }
+  return out;
+}
+
+void clear_weight_folders(const Schema& schema, Config& config) {
+  config.model.from_pretrained.clear();
+  const ModelRow& model = schema.registry().at(config.model);
+  if (!model.hub) return;
+  for (const HubPart& part : model.hub->parts)
+    reset_value(*schema.find(folder_key(part), config), config);
+}
+
+FolderKeys take_folder_keys(const Schema& schema, const WeightFolder& folder,
                             const std::function<bool(std::string_view path)>& is_given,
                             Config& config) {
   const ModelRow& model = schema.registry().at(config.model);
-  LS_CHECK(model.hub.has_value(), "{} has no form on the hub", model.name);
-  const std::string& folder = config.model.from_pretrained;
-  const std::string tokenizer = (std::filesystem::path(folder) / kHubTokenizer).string();
+  const HubFormat& format = folder.format;
+  const std::string tokenizer = (std::filesystem::path(folder.path) / kHubTokenizer).string();
   std::error_code error;
   if (!is_given("tokenizer.type") && config.data.type != "tokens" &&
       schema.unmet(*schema.find("tokenizer.type"), config) == nullptr &&
       std::filesystem::exists(tokenizer, error))
     config.tokenizer = {.type = TokenizerType::kFile, .path = tokenizer};
-  const HubValues values = read_hub_config(folder, *model.hub, model.name, config.model.strict);
+  const HubValues values = read_hub_config(folder.path, format, model.name, config.model.strict);
   FolderKeys out;
   const auto take = [&](const std::string& path, const HubValue& value, const char* file) {
     const ConfigKey* key = schema.find(path, config);
@@ -74,20 +103,21 @@ FolderKeys take_folder_keys(const Schema& schema,
     Config theirs = config;
     if (const auto problem = set_value(*key, to_yaml(nlohmann::json::parse(value.json)), theirs)) {
       out.problems.push_back(fmt::format(
-          "{}: {}", value.place.empty() ? fmt::format("{}/{}", folder, file) : value.place,
+          "{}: {}", value.place.empty() ? fmt::format("{}/{}", folder.path, file) : value.place,
           *problem));
     } else if (!is_given(key->path)) {
       config = std::move(theirs);
     } else if (value_text(*key, theirs) != value_text(*key, config)) {
-      out.overruled.push_back(fmt::format("{} is {}, not {}", key->path, value_text(*key, config),
+      out.overruled.push_back(fmt::format("config instead of {}/{}: {} is {}, not {}", folder.path,
+                                          kHubConfig, key->path, value_text(*key, config),
                                           value_text(*key, theirs)));
     }
   };
-  for (const auto& [name, value] : values) take("model." + name, value, kHubConfig);
-  add_groups_that_are_none(schema, model, values, out.problems);
-  if (!model.hub->sees_images) return out;
-  const bool of_timm = model.hub->model_type.empty();
-  const HubValues images = of_timm ? values : read_preprocessor(folder);
+  for (const auto& [name, value] : values) take("model." + folder.part + name, value, kHubConfig);
+  if (folder.part.empty()) add_groups_that_are_none(schema, model, values, out.problems);
+  if (!format.sees_images) return out;
+  const bool of_timm = format.model_type.empty();
+  const HubValues images = of_timm ? values : read_preprocessor(folder.path);
   for (const auto& [path, name] : kImageKeys)
     if (const auto found = images.find(name); found != images.end())
       take(std::string(path), found->second, of_timm ? kHubConfig : kHubPreprocessor);

@@ -14,15 +14,30 @@ namespace lockstep {
 
 /// The result of reading a config.json.
 struct FolderKeys {
-  std::vector<std::string> overruled;  ///< "model.n_layer is 6, not 12": of keys that were given
-  std::vector<std::string> problems;   ///< values that are invalid for the model's keys
+  /// Of keys that were given: "config instead of FOLDER/config.json: model.n_layer is 6, not 12".
+  std::vector<std::string> overruled;
+  std::vector<std::string> problems;  ///< values that are invalid for the model's keys
 };
 
-/// Sets the keys of the model that are in FOLDER/config.json and for which `is_given` is false;
-/// FOLDER is model.from_pretrained. FOLDER/tokenizer.json is the tokenizer unless one is given, or
+/// A Hugging Face folder that a config takes weights from.
+struct WeightFolder {
+  std::string key;  ///< that names it: "model.from_pretrained", "model.encoder.from_pretrained"
+  std::string path;
+  std::string
+      part;  ///< of the model that it is for, as its parameters' names begin: "encoder."; "": all
+  HubFormat format;
+};
+
+/// The folders that the config names.
+std::vector<WeightFolder> weight_folders(const Schema& schema, const Config& config);
+/// Names none.
+void clear_weight_folders(const Schema& schema, Config& config);
+
+/// Sets the keys of the model that are in FOLDER/config.json and for which `is_given` is false.
+/// FOLDER/tokenizer.json is the tokenizer unless one is given, or
 /// the data is tokens already, whose tokenizer is beside them. Image data takes data.normalize_mean
 /// and normalize_std from the folder in the same way. Error kUsage as read_hub_config().
-FolderKeys take_folder_keys(const Schema& schema,
+FolderKeys take_folder_keys(const Schema& schema, const WeightFolder& folder,
                             const std::function<bool(std::string_view path)>& is_given,
                             Config& config);
 

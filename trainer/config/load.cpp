@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -364,25 +365,29 @@ class ConfigLoader {
                               key.path));
   }
 
-  /// Sets the keys of the model that only the folder gives.
+  /// Sets the keys of the model that only its folders give.
   void take_pretrained() {
-    constexpr std::string_view kKey = "model.from_pretrained";
-    const std::string& folder = out_.config.model.from_pretrained;
-    if (folder.empty() || !given(kKey) || bad_.contains(kKey)) return;
+    const Config asked = out_.config;
+    for (const WeightFolder& folder : weight_folders(schema_, asked))
+      if (given(folder.key) && !bad_.contains(folder.key)) take_pretrained(folder);
+  }
+
+  void take_pretrained(const WeightFolder& folder) {
     const bool may_be_gone =
         folder_ == Folder::kMayBeGone || out_.config.checkpoint.resume != "none";
     std::error_code error;
-    if (!std::filesystem::is_directory(folder, error)) {
-      out_.missing_folder = fmt::format("'{}' {}: no such folder", kKey, folder);
-      if (!may_be_gone) report(blame(kKey), out_.missing_folder);
+    if (!std::filesystem::is_directory(folder.path, error)) {
+      std::string problem = fmt::format("'{}' {}: no such folder", folder.key, folder.path);
+      out_.missing_folder = fmt::format("{}: {}", out_.where(folder.key), problem);
+      if (!may_be_gone) report(blame(folder.key), std::move(problem));
     } else {
       try {
         FolderKeys keys = take_folder_keys(
-            schema_, [this](std::string_view path) { return given(path); }, out_.config);
-        out_.overruled = std::move(keys.overruled);
-        for (std::string& problem : keys.problems) report(blame(kKey), std::move(problem));
+            schema_, folder, [this](std::string_view path) { return given(path); }, out_.config);
+        std::ranges::move(keys.overruled, std::back_inserter(out_.overruled));
+        for (std::string& problem : keys.problems) report(blame(folder.key), std::move(problem));
       } catch (const Error& problem) {
-        report(blame(kKey), problem.what());
+        report(blame(folder.key), problem.what());
       }
       if (problems_.empty()) return;
     }

@@ -31,9 +31,10 @@ struct LoadedConfig {
   std::string file;  ///< the path as given
   std::map<std::string, ConfigOrigin, std::less<>>
       origins;  ///< of keys and sections that were given
-  /// The keys for which the config overrides model.from_pretrained, as texts.
+  /// The keys for which the config overrides a folder of weights, as texts.
   std::vector<std::string> overruled = {};
-  /// Why that folder could not be read; only a resumed run does not need it.
+  /// Why such a folder could not be read, and where it is named; only a resumed run does not need
+  /// it.
   std::string missing_folder = {};
 
   /// The location to name in messages about a key: where it was given, else its section, else the

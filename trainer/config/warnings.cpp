@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/config/folder_keys.h"
 #include "trainer/config/schema.h"
 #include "trainer/datasets/image_settings.h"
 
@@ -90,7 +91,7 @@ std::vector<std::string> config_warnings(const LoadedConfig& loaded, const Regis
     out.add_if_given("training.max_skipped_steps", c.training.max_skipped_steps,
                      otherwise.training.max_skipped_steps,
                      "with 'training.on_nonfinite: stop' no step is skipped");
-  if (c.model.from_pretrained.empty())
+  if (weight_folders(Schema(registry), c).empty())
     out.add_if_given("model.strict", c.model.strict, otherwise.model.strict,
                      "there is no 'model.from_pretrained' to be strict about");
   if (c.device.compile_cache == "off")

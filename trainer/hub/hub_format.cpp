@@ -1,5 +1,7 @@
 #include "trainer/hub/hub_format.h"
 
+#include <fnmatch.h>
+
 #include <optional>
 #include <string_view>
 
@@ -53,7 +55,7 @@ std::string renamed(std::string name, const std::vector<HubRename>& rules) {
 }
 
 bool matches(const std::string& name, const std::string& pattern) {
-  return matched_part(name, pattern).has_value();
+  return ::fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
 }  // namespace lockstep

@@ -46,6 +46,16 @@ struct HubValue {
 /// The values of a config.json by key; those of a nested object also by "outer.inner".
 using HubValues = std::map<std::string, HubValue>;
 
+struct HubFormat;
+
+/// A part of a model that can start from the folder of another model, which the config's key
+/// `model.SECTION.from_pretrained` names. The part's keys begin with "SECTION.", and so do the
+/// names of its parameters.
+struct HubPart {
+  std::string section;
+  HubFormat (*format)();  ///< of the other model's folders, with `read` to this model's names
+};
+
 struct HubFormat {
   /// "" for models of timm, whose config.json has an "architecture" and no type.
   std::string model_type;
@@ -79,6 +89,7 @@ struct HubFormat {
   /// is invalid for its key is refused later, with its location.
   void (*from_hub)(HubValues& values) = nullptr;
   void (*to_hub)(HubValues& values) = nullptr;
+  std::vector<HubPart> parts = {};
   bool generates = false;  ///< generates text, and so has a generation_config.json
   /// The model takes images. preprocessor_config.json says how to scale them. For timm's models
   /// config.json does: from_hub() returns "image_mean" and "image_std"; to_hub() gets them, and
@@ -95,7 +106,7 @@ std::vector<HubValue> hub_list(const HubValues& values, const std::string& key,
 std::string renamed(const std::string& name, const HubRename& rule);
 /// The name after all rules in order.
 std::string renamed(std::string name, const std::vector<HubRename>& rules);
-/// Whether a name matches a pattern, see HubRename.
+/// Whether a name matches a pattern, in which each '*' stands for any text.
 bool matches(const std::string& name, const std::string& pattern);
 
 }  // namespace lockstep

@@ -78,7 +78,7 @@ void Pretrained::take(const std::string& name, const Type& type, bool may_lack, 
 }
 
 Pretrained::Pretrained(const std::string& folder, const HubFormat& format, const Module& model,
-                       bool strict)
+                       bool strict, const std::string& part)
     : folder_(folder) {
   Tensors tensors = named_as_parameters(format);
   join_tied(format, model.parameters(), tensors);
@@ -86,9 +86,9 @@ Pretrained::Pretrained(const std::string& folder, const HubFormat& format, const
     return std::ranges::any_of(format.may_lack, [&](const auto& p) { return matches(name, p); });
   };
   for (const Parameter& p : model.parameters().all())
-    take(p.name, {DType::kF32, p.shape}, may_lack(p.name), tensors);
+    if (p.name.starts_with(part)) take(p.name, {DType::kF32, p.shape}, may_lack(p.name), tensors);
   for (const ModuleBuffer& b : model.buffers().all())
-    take(b.name, {b.dtype(), b.shape()}, may_lack(b.name), tensors);
+    if (b.name.starts_with(part)) take(b.name, {b.dtype(), b.shape()}, may_lack(b.name), tensors);
   for (const auto& [name, tensor] : tensors)
     surplus_.push_back(fmt::format("{} {}", quote_name(name), tensor.entry->type_text()));
   if (!strict) return;

@@ -16,8 +16,10 @@ class Pretrained {
  public:
   /// Matches the files' tensors with the model's parameters and buffers. Error kCheckpoint that
   /// lists every tensor that is missing, surplus, of another shape or type, or not what it is tied
-  /// to; with `strict` false only files that cannot be read are errors.
-  Pretrained(const std::string& folder, const HubFormat& format, const Module& model, bool strict);
+  /// to; with `strict` false only files that cannot be read are errors. `part`: only parameters and
+  /// buffers whose names begin with it.
+  Pretrained(const std::string& folder, const HubFormat& format, const Module& model, bool strict,
+             const std::string& part = "");
 
   /// Reads the value of a parameter or buffer, in its dtype; nothing if it must be drawn.
   std::optional<HostTensor> value(const std::string& name) const;

@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include "trainer/hub/hub_config.h"
+
 namespace lockstep {
 namespace {
 
@@ -28,6 +30,22 @@ std::vector<Key> VitGpt2Config::keys() {
   std::vector<Key> out;
   add_half(nested<&VitGpt2Config::encoder>("encoder", VitConfig::keys()), out);
   add_half(nested<&VitGpt2Config::decoder>("decoder", Gpt2Config::keys()), out);
+  const auto folder = [&](const char* name, Binding member, const char* doc) {
+    out.push_back(
+        {.name = name,
+         .member = std::move(member),
+         .doc = fmt::format("Hugging Face folder of {}, whose weights and sizes a new run "
+                            "takes, as model.from_pretrained does for the whole model.",
+                            doc),
+         .may_be_empty = true,
+         .per_rank = true,
+         .file = true,
+         .files_in = hub_files});
+  };
+  folder("encoder.from_pretrained", bind<&VitGpt2Config::encoder_folder>(),
+         "a ViT for the encoder");
+  folder("decoder.from_pretrained", bind<&VitGpt2Config::decoder_folder>(),
+         "a GPT-2 for the decoder; its cross-attention is drawn");
   const auto token = [&](const char* name, Binding member, const char* doc) {
     out.push_back({.name = name,
                    .member = std::move(member),
@@ -53,6 +71,14 @@ DataNeeds VitGpt2Config::needs() const {
 }
 
 void VitGpt2Config::check(const Config& run, const ReportProblem& report) const {
+  const auto both = [&](std::string_view key, const std::string& folder) {
+    if (folder.empty() || run.model.from_pretrained.empty()) return;
+    report({key, "model.from_pretrained", "model.name"},
+           fmt::format("'{}' and 'model.from_pretrained' both give its weights; keep one of them",
+                       key));
+  };
+  both("model.encoder.from_pretrained", encoder_folder);
+  both("model.decoder.from_pretrained", decoder_folder);
   encoder.check_sizes("model.encoder", report);
   decoder.check_sizes("model.decoder", run, report);
 }

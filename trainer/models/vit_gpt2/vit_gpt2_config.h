@@ -22,6 +22,9 @@ struct VitGpt2Config {
   VitConfig encoder;
   Gpt2Config decoder;
   CaptionTokens tokens;
+  std::string
+      encoder_folder;  ///< Hugging Face folder of a ViT that the encoder starts from; "": none
+  std::string decoder_folder;  ///< the same of a GPT-2; "": none
 
   static std::vector<Key> keys();
   DataNeeds needs() const;

@@ -43,6 +43,29 @@ void captioner_to_hub(HubValues& values) {
   convert_half("decoder", Gpt2Config::hub().to_hub, values);
 }
 
+/// A ViT's folder, of which the encoder takes all but the head.
+HubFormat encoder_part() {
+  HubFormat out = VitConfig::hub();
+  out.architectures.emplace_back("ViTModel");
+  out.read.push_back({"vit.*", "encoder.*"});
+  out.ignored = {"classifier.*"};
+  out.may_lack = {"encoder.pooler.*"};
+  return out;
+}
+
+/// A GPT-2's folder, which has a cross-attention only if it was part of a captioner.
+HubFormat decoder_part() {
+  const std::string body = "decoder.transformer.";
+  HubFormat out = Gpt2Config::hub();
+  out.read.push_back({"*", body + "*"});
+  for (std::string& name : out.ignored) name = body + name;
+  for (HubTied& tied : out.tied)
+    tied = {.name = body + tied.name, .parameter = body + tied.parameter};
+  out.may_lack = {body + "h.*.crossattention.*", body + "h.*.ln_cross_attn.*"};
+  out.fixed.erase("add_cross_attention");
+  return out;
+}
+
 }  // namespace
 
 HubFormat VitGpt2Config::hub() {
@@ -56,9 +79,11 @@ HubFormat VitGpt2Config::hub() {
       .may_lack = {"encoder.pooler.*"},
       .tied = {{"decoder.lm_head.weight", "decoder.transformer.wte.weight", true}},
       .token_embedding = "decoder.transformer.wte.weight",
-      .own_keys = {"encoder.gradient_checkpointing", "decoder.gradient_checkpointing"},
+      .own_keys = {"encoder.gradient_checkpointing", "decoder.gradient_checkpointing",
+                   "encoder.from_pretrained", "decoder.from_pretrained"},
       .from_hub = captioner_from_hub,
       .to_hub = captioner_to_hub,
+      .parts = {{"encoder", encoder_part}, {"decoder", decoder_part}},
       .generates = true,
       .sees_images = true};
   out.fixed = within("decoder", decoder.fixed);

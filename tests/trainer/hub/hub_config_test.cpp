@@ -99,9 +99,8 @@ TEST(FolderKeys, FillWhatTheConfigLeavesOpen) {
   EXPECT_EQ(value_of(loaded, "model.n_head"), "4");
   EXPECT_EQ(value_of(loaded, "model.n_embd"), "8");
   EXPECT_EQ(value_of(loaded, "model.vocab_size"), "50");
-  EXPECT_EQ(loaded.overruled,
-            std::vector<std::string>{"config instead of " + hub.path() +
-                                     "/config.json: model.n_head is 4, not 2"});
+  EXPECT_EQ(loaded.overruled, std::vector<std::string>{"config instead of " + hub.path() +
+                                                       "/config.json: model.n_head is 4, not 2"});
 }
 
 TEST(FolderKeys, MeetTheRulesOfTheConfig) {

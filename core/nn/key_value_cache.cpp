@@ -25,4 +25,11 @@ Tensor KeyValueCache::attend(std::size_t layer, const Tensor& q, const Tensor& k
   return attention(q, kept.keys, kept.values, spec);
 }
 
+void KeyValueCache::reorder(const Tensor& rows, Where where) {
+  for (Layer& layer : layers) {
+    layer.keys.assign(gather(layer.keys, rows, 0, where));
+    layer.values.assign(gather(layer.values, rows, 0, where));
+  }
+}
+
 }  // namespace lockstep

@@ -44,6 +44,10 @@ class KeyValueCache {
   /// itself. H is a multiple of kv_heads. `scale` multiplies the scores. -> [B,T,H,D]
   Tensor attend(std::size_t layer, const Tensor& q, const Tensor& k, const Tensor& v, double scale,
                 Where where = Where::current());
+
+  /// Sequence i becomes what sequence rows[i] was, in all layers: for beam search. `rows` i32 [B].
+  /// All keys and values are copied, also those of positions without tokens yet.
+  void reorder(const Tensor& rows, Where where = Where::current());
 };
 
 }  // namespace lockstep

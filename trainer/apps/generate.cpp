@@ -1,8 +1,13 @@
 #include "trainer/apps/generate.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "collectives/single.h"
 #include "core/base/error.h"
@@ -12,6 +17,7 @@
 #include "trainer/apps/restored_model.h"
 #include "trainer/generation/continuation.h"
 #include "trainer/generation/draw.h"
+#include "trainer/generation/search_beams.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/registry/registry.h"
 #include "trainer/run/saved_facts.h"
@@ -19,6 +25,31 @@
 
 namespace lockstep {
 namespace {
+
+/// Refuses options that have no effect beside the others.
+void check_beam_options(const SampleConfig& sample, const GenerateOptions& options) {
+  const bool searches = sample.num_beams > 1;
+  std::vector<std::string_view> idle;
+  const auto note = [&](bool given, std::string_view name) {
+    if (given) idle.push_back(name);
+  };
+  note(searches && options.temperature, "--temperature");
+  note(searches && options.top_k, "--top-k");
+  note(searches && options.top_p, "--top-p");
+  note(searches && options.seed, "--seed");
+  LS_USER_CHECK(idle.empty(),
+                "beam search ({} beams) draws no tokens: leave out {}, or give --num-beams 1",
+                sample.num_beams, fmt::join(idle, ", "));
+  note(!searches && options.length_penalty, "--length-penalty");
+  note(!searches && options.early_stopping, "--early-stopping");
+  LS_USER_CHECK(idle.empty(),
+                "without beam search there is no use for {}: give --num-beams 2 or more",
+                fmt::join(idle, ", "));
+  LS_USER_CHECK(!searches || sample.num_samples <= sample.num_beams,
+                "{} samples of {} beams: beam search has as many continuations as beams; change "
+                "--num-samples or --num-beams",
+                sample.num_samples, sample.num_beams);
+}
 
 /// The options of a run's sample section, overridden by those of the command.
 SampleConfig sample_options(const SampleConfig& saved, const GenerateOptions& options) {
@@ -30,6 +61,9 @@ SampleConfig sample_options(const SampleConfig& saved, const GenerateOptions& op
   out.top_p = options.top_p.value_or(out.top_p);
   out.num_samples = options.num_samples.value_or(out.num_samples);
   out.seed = options.seed.value_or(out.seed);
+  out.num_beams = options.num_beams.value_or(out.num_beams);
+  out.length_penalty = options.length_penalty.value_or(out.length_penalty);
+  out.early_stopping = options.early_stopping.value_or(out.early_stopping);
   LS_USER_CHECK(out.max_new_tokens >= 0, "the number of new tokens {} must not be negative",
                 out.max_new_tokens);
   LS_USER_CHECK(std::isfinite(out.temperature) && out.temperature >= 0,
@@ -38,6 +72,10 @@ SampleConfig sample_options(const SampleConfig& saved, const GenerateOptions& op
   LS_USER_CHECK(out.top_p > 0 && out.top_p <= 1, "top_p {} must be above 0 and at most 1 (all)",
                 out.top_p);
   LS_USER_CHECK(out.num_samples > 0, "{} samples: there must be at least one", out.num_samples);
+  LS_USER_CHECK(out.num_beams > 0, "{} beams: there must be at least one", out.num_beams);
+  LS_USER_CHECK(std::isfinite(out.length_penalty), "the length penalty {} must be a number",
+                out.length_penalty);
+  check_beam_options(out, options);
   return out;
 }
 
@@ -52,6 +90,18 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const std::s
                 "the prompt is empty, and the tokenizer has no token that begins or ends a text: "
                 "give at least one character (--prompt)");
   return {*first};
+}
+
+void print_numbered(std::span<const std::string> texts) {
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    fmt::print("--- sample {} of {}\n{}\n", i + 1, texts.size(), texts[i]);
+}
+
+/// The text that begins the display of a continuation, token by token.
+TextStream stream_after(const Tokenizer& tokenizer, const std::vector<std::int32_t>& prompt,
+                        const SampleConfig& sample) {
+  return TextStream(tokenizer,
+                    sample.prompt.empty() ? std::span<const std::int32_t>() : std::span(prompt));
 }
 
 /// Draws tokens until every sample has ended or has the maximum number, and prints them: a single
@@ -69,8 +119,7 @@ void print_samples(Continuation& samples, const Tokenizer& tokenizer,
   std::vector<TextStream> streams;
   streams.reserve(count);
   for (std::size_t s = 0; s < count; ++s)
-    streams.emplace_back(
-        tokenizer, sample.prompt.empty() ? std::span<const std::int32_t>() : std::span(prompt));
+    streams.push_back(stream_after(tokenizer, prompt, sample));
   const auto tell = [&](std::size_t s, const std::string& text) {
     texts[s] += text;
     if (count == 1) fmt::print("{}", text);
@@ -93,9 +142,38 @@ void print_samples(Continuation& samples, const Tokenizer& tokenizer,
     samples.append(next);
   }
   for (std::size_t s = 0; s < count; ++s) tell(s, streams[s].finish());
-  for (std::size_t s = 0; count > 1 && s < count; ++s)
-    fmt::print("--- sample {} of {}\n{}\n", s + 1, count, texts[s]);
-  if (count == 1) fmt::print("\n");
+  if (count > 1) return print_numbered(texts);
+  fmt::print("\n");
+}
+
+/// Prints the best texts that beam search finds, the best first.
+void print_best(Continuation& beams, const Tokenizer& tokenizer,
+                const std::vector<std::int32_t>& prompt, const SampleConfig& sample) {
+  const std::int64_t room = beams.room();
+  const std::vector<std::vector<Hypothesis>> found =
+      search_beams(beams, {sample.num_beams, sample.length_penalty, sample.early_stopping},
+                   sample.max_new_tokens, tokenizer.vocab_size(), tokenizer.special().eos);
+  std::vector<std::string> texts;
+  bool is_cut = false;
+  for (const Hypothesis& one :
+       std::span(found[0]).first(static_cast<std::size_t>(sample.num_samples))) {
+    TextStream stream = stream_after(tokenizer, prompt, sample);
+    texts.push_back(valid_utf8(sample.prompt));
+    for (const std::int32_t token : one.tokens) texts.back() += stream.add(token);
+    texts.back() += stream.finish();
+    is_cut |= !one.ended && room < sample.max_new_tokens;
+  }
+  if (texts.size() > 1) {
+    print_numbered(texts);
+  } else {
+    fmt::print("{}\n", texts[0]);
+  }
+  if (is_cut)
+    fmt::print(
+        stderr,
+        "lockstep: warning: the model's context is full after {} of {} new tokens, where beam "
+        "search ends\n",
+        room, sample.max_new_tokens);
 }
 
 }  // namespace
@@ -120,9 +198,15 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   RankRuntime runtime(config, settings, std::move(alone), watch);
   const RestoredModel restored(config, registry, tokenizer->vocab_size(), runtime, saved);
   activity.begin(Phase::kGenerate);
-  Continuation samples(runtime.engine(), *restored.model, restored.state.compute_dtype,
-                       registry.needs(config.model).sequence_length, prompt, sample.num_samples);
-  print_samples(samples, *tokenizer, prompt, sample);
+  const bool searches = sample.num_beams > 1;
+  Continuation rows(runtime.engine(), *restored.model, restored.state.compute_dtype,
+                    registry.needs(config.model).sequence_length, prompt,
+                    searches ? sample.num_beams : sample.num_samples);
+  if (searches) {
+    print_best(rows, *tokenizer, prompt, sample);
+  } else {
+    print_samples(rows, *tokenizer, prompt, sample);
+  }
   return 0;
 }
 

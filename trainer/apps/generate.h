@@ -21,9 +21,14 @@ struct GenerateOptions {
   std::optional<double> top_p;
   std::optional<std::int64_t> num_samples;
   std::optional<std::int64_t> seed;
+  std::optional<std::int64_t> num_beams;
+  std::optional<double> length_penalty;
+  std::optional<bool> early_stopping;
 };
 
 /// Prints the prompt and its continuation, using the newest good checkpoint of a run. Returns 0.
+/// With num_beams above 1 it searches (generation/beam_search.h), and the config's temperature,
+/// top_k, top_p and seed have no effect. Error kUsage if an override has none.
 int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
              const Settings& settings, Watch& watch);
 

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "trainer/apps/generate.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/standard_output.h"
@@ -17,7 +19,10 @@ int run_generate(const CommandCall& call) {
       .top_k = arguments.integer("top-k", like("sample.top_k")),
       .top_p = arguments.number("top-p", like("sample.top_p")),
       .num_samples = arguments.integer("num-samples", like("sample.num_samples")),
-      .seed = arguments.integer("seed", like("sample.seed"))};
+      .seed = arguments.integer("seed", like("sample.seed")),
+      .num_beams = arguments.integer("num-beams", like("sample.num_beams")),
+      .length_penalty = arguments.number("length-penalty", like("sample.length_penalty")),
+      .early_stopping = arguments.has("early-stopping") ? std::optional(true) : std::nullopt};
   const int status =
       generate(arguments.positionals()[0], call.registry, options, call.settings, call.watch);
   finish_standard_output();
@@ -33,14 +38,21 @@ CliCommand generate_command() {
       .help = "print a prompt and how a run's model continues it",
       .details =
           "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n"
-          "What is not given is as in the `sample` section of the run's config.\n",
+          "What is not given is as in the `sample` section of the run's config.\n"
+          "Two beams or more: beam search, as Hugging Face's generate(num_beams=N) without\n"
+          "do_sample. It draws nothing, so the config's temperature, top_k, top_p and seed have\n"
+          "no effect, and it ends where the model's context is full.\n",
       .options = {{"prompt", "TEXT", "what to continue; empty: from the token that begins a text"},
                   {"max-new-tokens", "N", "tokens to add"},
                   {"temperature", "T", "divides the logits; 0: always the likeliest token"},
                   {"top-k", "K", "choose among the K likeliest tokens; 0: among all"},
                   {"top-p", "P", "among the fewest likeliest with this probability together"},
-                  {"num-samples", "N", "so many continuations"},
-                  {"seed", "S", "of the random choice"}},
+                  {"num-samples", "N", "so many continuations; of beam search the best ones"},
+                  {"seed", "S", "of the random choice"},
+                  {"num-beams", "N", "keep the N likeliest continuations; 1: draw"},
+                  {"length-penalty", "A",
+                   "of beams: above 0 prefers long texts, below 0 short ones"},
+                  {"early-stopping", "", "of beams: end when N texts have ended"}},
       .run = run_generate};
 }
 

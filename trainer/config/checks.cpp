@@ -114,6 +114,16 @@ void check_metrics(const Config& c, const Registry& registry, const ReportProble
   }
 }
 
+void check_beams(const Config& c, const ReportProblem& report) {
+  const SampleConfig& s = c.sample;
+  if (s.num_beams > 1 && s.num_samples > s.num_beams) {
+    report({"sample.num_samples", "sample.num_beams"},
+           fmt::format("'sample.num_samples' {} is above 'sample.num_beams' {}: beam search has as "
+                       "many continuations as beams",
+                       s.num_samples, s.num_beams));
+  }
+}
+
 void check_stall_times(const Config& c, const ReportProblem& report) {
   if (c.distributed.stall_warn_s >= c.distributed.stall_abort_s) {
     report({"distributed.stall_warn_s", "distributed.stall_abort_s"},
@@ -171,6 +181,7 @@ void check_config(const Config& config, const Registry& registry, const ReportPr
   check_best_metric(config, report);
   check_metrics(config, registry, report);
   check_stall_times(config, report);
+  check_beams(config, report);
   check_session(config, report);
   check_batch(config, report);
 }

@@ -32,11 +32,27 @@ std::vector<KeyGroup> generation_keys(const Condition& generates_text) {
         {.name = "num_samples",
          .member = bind<&SampleConfig::num_samples>(),
          .range = {1, 4096},
-         .doc = "Continuations of the prompt, drawn independently."},
+         .doc =
+             "Continuations of the prompt, drawn independently; of beam search the best ones, at "
+             "most num_beams."},
         {.name = "seed",
          .member = bind<&SampleConfig::seed>(),
          .range = count_at_least(0),
-         .doc = "Seeds the draws of generation."}},
+         .doc = "Seeds the draws of generation."},
+        {.name = "num_beams",
+         .member = bind<&SampleConfig::num_beams>(),
+         .range = {1, 1024},
+         .doc = "Above 1, beam search with so many beams replaces drawing, as Hugging Face's "
+                "generate has it: temperature, top_k, top_p and seed have no effect."},
+        {.name = "length_penalty",
+         .member = bind<&SampleConfig::length_penalty>(),
+         .range = {-10, 10},
+         .doc = "Beam search ranks texts by their log-probability divided by their number of new "
+                "tokens to this power: above 0 prefers long texts, below 0 short ones."},
+        {.name = "early_stopping",
+         .member = bind<&SampleConfig::early_stopping>(),
+         .doc = "Beam search ends when num_beams texts have ended, not when better ones are "
+                "unlikely."}},
        generates_text},
   };
 }

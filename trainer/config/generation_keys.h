@@ -1,4 +1,4 @@
-// The keys of the `sample` section: how generation draws tokens.
+// The keys of the `sample` section: how generation draws or searches tokens.
 #pragma once
 
 #include "trainer/config/fixed_keys.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/trace/mode.h"
@@ -17,14 +19,22 @@ constexpr std::int64_t kShortest = 16;
 Continuation::Continuation(Engine& engine, const Model& model, DType compute_dtype,
                            std::int64_t length, std::span<const std::int32_t> prompt,
                            std::int64_t samples)
+    : Continuation(engine, model, compute_dtype, length,
+                   std::vector<std::vector<std::int32_t>>(static_cast<std::size_t>(samples),
+                                                          {prompt.begin(), prompt.end()})) {}
+
+Continuation::Continuation(Engine& engine, const Model& model, DType compute_dtype,
+                           std::int64_t length, std::vector<std::vector<std::int32_t>> prompts)
     : engine_(engine),
       model_(model),
       compute_dtype_(compute_dtype),
       length_(length),
-      samples_(samples),
-      tokens_(static_cast<std::size_t>(samples), {prompt.begin(), prompt.end()}) {
-  LS_CHECK(!prompt.empty() && samples > 0 && length > 0, "{} samples of {} tokens", samples,
-           prompt.size());
+      samples_(static_cast<std::int64_t>(prompts.size())),
+      tokens_(std::move(prompts)) {
+  LS_CHECK(!tokens_.empty() && !tokens_[0].empty() && length > 0, "no tokens to continue");
+  for (const std::vector<std::int32_t>& prompt : tokens_)
+    LS_CHECK(prompt.size() == tokens_[0].size(), "prompts of {} and {} tokens", tokens_[0].size(),
+             prompt.size());
   begin_ = std::max<std::int64_t>(size() - length_, 0);
   // A program for one token would be the one for all positions, so a prompt has two or more.
   if (const auto shape = model.cache_shape(); shape && length_ > 1) make_cache(*shape);
@@ -49,6 +59,20 @@ void Continuation::append(std::span<const std::int32_t> tokens) {
   if (size() - begin_ <= length_) return;
   begin_ = cache_.layers.empty() ? size() - length_ : size() - (length_ + 1) / 2;
   kept_ = begin_;
+}
+
+void Continuation::reorder(std::span<const std::int32_t> rows) {
+  LS_CHECK(rows.size() == tokens_.size(), "{} rows for {} samples", rows.size(), tokens_.size());
+  if (std::ranges::equal(rows, std::views::iota(0, static_cast<std::int32_t>(samples_)))) return;
+  std::vector<std::vector<std::int32_t>> tokens;
+  std::vector<std::int32_t> cache_rows;
+  for (const std::int32_t row : rows) {
+    LS_CHECK(row >= 0 && row < samples_, "row {} of {}", row, samples_);
+    tokens.push_back(tokens_[static_cast<std::size_t>(row)]);
+    cache_rows.push_back(cache_rows_.empty() ? row : cache_rows_[static_cast<std::size_t>(row)]);
+  }
+  tokens_ = std::move(tokens);
+  cache_rows_ = std::move(cache_rows);
 }
 
 std::vector<float> Continuation::next_logits() {
@@ -87,6 +111,11 @@ Tensor Continuation::cached_logits() {
   TraceContext& context = engine_.context();
   cache_.position = context.scalar(static_cast<double>(first - begin_), DType::kI64, "position");
   cache_.last = context.scalar(static_cast<double>(count) - 1, DType::kI64, "last");
+  if (is_next && !cache_rows_.empty()) {
+    cache_.reorder(engine_.to_device({HostTensor::of(Shape{samples_}, cache_rows_)},
+                                     InputKind::kState, "cache_rows"));
+  }
+  cache_rows_.clear();
   kept_ = size();
   return model_.next_logits(rows(first, count, padded), cache_);
 }

@@ -22,14 +22,22 @@ class Continuation {
   /// maximum number of tokens. Engine and model must outlive this.
   Continuation(Engine& engine, const Model& model, DType compute_dtype, std::int64_t length,
                std::span<const std::int32_t> prompt, std::int64_t samples);
+  /// Sequences that begin with `prompts`, one or more of equal length.
+  Continuation(Engine& engine, const Model& model, DType compute_dtype, std::int64_t length,
+               std::vector<std::vector<std::int32_t>> prompts);
 
   /// Logits of each sample's next token, [samples,V] row after row.
   std::vector<float> next_logits();
   /// Adds a token to each sample.
   void append(std::span<const std::int32_t> tokens);
+  /// Sample i becomes what sample rows[i] was. The cache follows with the next token: its program
+  /// gathers the rows, all of them at any position, unless each stays where it is.
+  void reorder(std::span<const std::int32_t> rows);
 
   std::int64_t samples() const { return samples_; }
   std::int64_t size() const { return static_cast<std::int64_t>(tokens_[0].size()); }
+  /// How many tokens can be added before older ones are dropped; not positive if they were.
+  std::int64_t room() const { return length_ - size(); }
   const std::vector<std::int32_t>& tokens(std::int64_t sample) const {
     return tokens_[static_cast<std::size_t>(sample)];
   }
@@ -50,6 +58,8 @@ class Continuation {
   KeyValueCache cache_;
   std::int64_t begin_ = 0;  ///< tokens before it are dropped
   std::int64_t kept_ = 0;   ///< tokens up to here are in the cache
+  /// The row of the cache that has each sample's tokens, until it is reordered; empty: its own.
+  std::vector<std::int32_t> cache_rows_;
 };
 
 }  // namespace lockstep

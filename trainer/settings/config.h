@@ -155,6 +155,9 @@ struct SampleConfig {
   double top_p = 1.0;        ///< 1: all tokens
   std::int64_t num_samples = 1;
   std::int64_t seed = 1337;
+  std::int64_t num_beams = 1;  ///< above 1: beam search, which draws nothing
+  double length_penalty = 1.0;
+  bool early_stopping = false;
 };
 
 struct Config {

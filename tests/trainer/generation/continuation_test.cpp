@@ -92,6 +92,52 @@ TEST_F(Sampled, SeveralAtOnceAreWhatTheyAreAlone) {
   }
 }
 
+TEST_F(Sampled, FollowTheirOrderWithTheCache) {
+  Continuation with = start(model, {5, 6}, 4);
+  Continuation without = start(uncached, {5, 6}, 4);
+  const std::vector<std::vector<std::int32_t>> orders = {
+      {0, 0, 0, 0}, {3, 1, 1, 2}, {0, 1, 2, 3}, {2, 2, 3, 0}, {1, 0, 3, 3}};
+  for (std::int32_t i = 0; with.size() < kLength; ++i) {
+    const std::vector<float> got = with.next_logits();
+    const std::vector<float> want = without.next_logits();
+    for (std::size_t w = 0; w < want.size(); ++w) ASSERT_NEAR(got[w], want[w], 1e-5) << i;
+    const std::int32_t next[] = {i, 49 - i, 7, i / 2};
+    for (Continuation* each : {&with, &without}) {
+      each->reorder(orders[static_cast<std::size_t>(i) % 5]);
+      each->append(next);
+      // Two orders in a row are one.
+      if (i % 3 == 0) each->reorder(orders[static_cast<std::size_t>(i + 1) % 5]);
+    }
+    for (std::int64_t s = 0; s < 4; ++s) ASSERT_EQ(with.tokens(s), without.tokens(s));
+  }
+}
+
+TEST_F(Sampled, TakeOneMoreProgramForAllOrdersAtAllPositions) {
+  Continuation with = start(model, {1, 2, 3}, 4);
+  const auto advance = [&](std::int64_t position) {
+    const auto all = likeliest(with.next_logits());
+    const std::vector<std::int32_t> orders[] = {{0, 0, 1, 2}, {3, 2, 1, 0}, {1, 1, 1, 0}};
+    with.reorder(orders[position % 3]);
+    with.append(all);
+  };
+  for (int i = 0; i < 3; ++i) advance(i);
+  const std::int64_t compiled = count("UncachedCompile");
+  while (with.size() < kLength) advance(with.size());
+  EXPECT_EQ(count("UncachedCompile"), compiled);
+  EXPECT_EQ(count("DonationCopy"), 0) << "caches that were copied before a row was written";
+}
+
+TEST_F(Sampled, OfPromptsThatDiffer) {
+  const std::vector<std::vector<std::int32_t>> prompts = {{1, 2, 3}, {4, 5, 6}};
+  Continuation both(runtime.engine(), model, compute_dtype, kLength, prompts);
+  EXPECT_EQ(both.room(), kLength - 3);
+  const std::vector<float> got = both.next_logits();
+  for (std::size_t s = 0; s < 2; ++s) {
+    const std::vector<float> want = start(model, prompts[s]).next_logits();
+    for (std::size_t w = 0; w < kWords; ++w) ASSERT_NEAR(got[s * kWords + w], want[w], 1e-5);
+  }
+}
+
 TEST_F(Sampled, OfALongPromptSeesItsEnd) {
   std::vector<std::int32_t> prompt;
   for (std::int32_t i = 0; i < 3 * kLength; ++i) prompt.push_back(i % 7);

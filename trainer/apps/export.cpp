@@ -243,8 +243,8 @@ void write_files(const ExportSource& source, const Registry& registry, const fs:
   const HubValues values = config_values(source, registry);
   if (source.format.generates) {
     HubValues generation{{"_from_model_config", "true"}};
-    for (const char* key : {"bos_token_id", kDecoderStart, "eos_token_id", "pad_token_id",
-                            "transformers_version"})
+    for (const char* key :
+         {"bos_token_id", kDecoderStart, "eos_token_id", "pad_token_id", "transformers_version"})
       if (const auto found = values.find(key); found != values.end() && found->second != "null")
         generation.insert(*found);
     write_text(folder / kGenerationConfig, hub_config_text(generation));

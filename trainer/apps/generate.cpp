@@ -1,19 +1,16 @@
 #include "trainer/apps/generate.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "collectives/single.h"
 #include "core/base/error.h"
 #include "data/files/utf8.h"
 #include "data/tokenizers/text_stream.h"
 #include "data/tokenizers/tokenizer.h"
+#include "trainer/apps/caption.h"
 #include "trainer/apps/restored_model.h"
 #include "trainer/generation/continuation.h"
 #include "trainer/generation/draw.h"
@@ -25,59 +22,6 @@
 
 namespace lockstep {
 namespace {
-
-/// Refuses options that have no effect beside the others.
-void check_beam_options(const SampleConfig& sample, const GenerateOptions& options) {
-  const bool searches = sample.num_beams > 1;
-  std::vector<std::string_view> idle;
-  const auto note = [&](bool given, std::string_view name) {
-    if (given) idle.push_back(name);
-  };
-  note(searches && options.temperature, "--temperature");
-  note(searches && options.top_k, "--top-k");
-  note(searches && options.top_p, "--top-p");
-  note(searches && options.seed, "--seed");
-  LS_USER_CHECK(idle.empty(),
-                "beam search ({} beams) draws no tokens: leave out {}, or give --num-beams 1",
-                sample.num_beams, fmt::join(idle, ", "));
-  note(!searches && options.length_penalty, "--length-penalty");
-  note(!searches && options.early_stopping, "--early-stopping");
-  LS_USER_CHECK(idle.empty(),
-                "without beam search there is no use for {}: give --num-beams 2 or more",
-                fmt::join(idle, ", "));
-  LS_USER_CHECK(!searches || sample.num_samples <= sample.num_beams,
-                "{} samples of {} beams: beam search has as many continuations as beams; change "
-                "--num-samples or --num-beams",
-                sample.num_samples, sample.num_beams);
-}
-
-/// The options of a run's sample section, overridden by those of the command.
-SampleConfig sample_options(const SampleConfig& saved, const GenerateOptions& options) {
-  SampleConfig out = saved;
-  out.prompt = options.prompt.value_or(out.prompt);
-  out.max_new_tokens = options.max_new_tokens.value_or(out.max_new_tokens);
-  out.temperature = options.temperature.value_or(out.temperature);
-  out.top_k = options.top_k.value_or(out.top_k);
-  out.top_p = options.top_p.value_or(out.top_p);
-  out.num_samples = options.num_samples.value_or(out.num_samples);
-  out.seed = options.seed.value_or(out.seed);
-  out.num_beams = options.num_beams.value_or(out.num_beams);
-  out.length_penalty = options.length_penalty.value_or(out.length_penalty);
-  out.early_stopping = options.early_stopping.value_or(out.early_stopping);
-  LS_USER_CHECK(out.max_new_tokens >= 0, "the number of new tokens {} must not be negative",
-                out.max_new_tokens);
-  LS_USER_CHECK(std::isfinite(out.temperature) && out.temperature >= 0,
-                "the temperature {} must be 0 or more", out.temperature);
-  LS_USER_CHECK(out.top_k >= 0, "top_k {} must be 0 (all tokens) or more", out.top_k);
-  LS_USER_CHECK(out.top_p > 0 && out.top_p <= 1, "top_p {} must be above 0 and at most 1 (all)",
-                out.top_p);
-  LS_USER_CHECK(out.num_samples > 0, "{} samples: there must be at least one", out.num_samples);
-  LS_USER_CHECK(out.num_beams > 0, "{} beams: there must be at least one", out.num_beams);
-  LS_USER_CHECK(std::isfinite(out.length_penalty), "the length penalty {} must be a number",
-                out.length_penalty);
-  check_beam_options(out, options);
-  return out;
-}
 
 /// The prompt's tokens; for an empty prompt, the token that begins a text, or else the token that
 /// ends one.
@@ -176,6 +120,15 @@ void print_best(Continuation& beams, const Tokenizer& tokenizer,
         room, sample.max_new_tokens);
 }
 
+/// Whether the run's model takes what the command gives.
+void check_inputs(const DataNeeds& needs, const GenerateOptions& options, const std::string& run) {
+  const bool sees_images = needs.inputs == "captioned_images";
+  LS_USER_CHECK(!sees_images || !options.images.empty(),
+                "{}: its model captions images: give some (--image FILE...)", run);
+  LS_USER_CHECK(sees_images || options.images.empty(),
+                "{}: its model continues texts: leave out --image", run);
+}
+
 }  // namespace
 
 int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
@@ -193,14 +146,23 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   const SampleConfig sample = sample_options(config.sample, options);
   LS_USER_CHECK(tokenizer != nullptr,
                 "{} was trained without a tokenizer: there is no text to generate", run);
-  const std::vector<std::int32_t> prompt = prompt_tokens(*tokenizer, sample.prompt);
+  const DataNeeds needs = registry.needs(config.model);
+  check_inputs(needs, options, run);
+  const bool captions = !options.images.empty();
+  const std::vector<std::int32_t> prompt = captions
+                                               ? caption_prompt(needs, *tokenizer, sample.prompt)
+                                               : prompt_tokens(*tokenizer, sample.prompt);
 
   RankRuntime runtime(config, settings, std::move(alone), watch);
   const RestoredModel restored(config, registry, tokenizer->vocab_size(), runtime, saved);
   activity.begin(Phase::kGenerate);
+  if (captions) {
+    print_captions(runtime.engine(), restored, registry, facts, sample, prompt, options.images);
+    return 0;
+  }
   const bool searches = sample.num_beams > 1;
   Continuation rows(runtime.engine(), *restored.model, restored.state.compute_dtype,
-                    registry.needs(config.model).sequence_length, prompt,
+                    needs.sequence_length, prompt,
                     searches ? sample.num_beams : sample.num_samples);
   if (searches) {
     print_best(rows, *tokenizer, prompt, sample);

@@ -25,9 +25,16 @@ po::options_description describe(std::span<const Option> options) {
       out.add_options()(names.c_str(), option.help.c_str());
       continue;
     }
-    out.add_options()(names.c_str(),
-                      po::value<std::string>()->value_name(
-                          option.bare.empty() ? option.value : fmt::format("[={}]", option.value)),
+    const std::string value =
+        option.bare.empty() ? option.value : fmt::format("[={}]", option.value);
+    if (option.many) {
+      out.add_options()(
+          names.c_str(),
+          po::value<std::vector<std::string>>()->multitoken()->value_name(value + "..."),
+          option.help.c_str());
+      continue;
+    }
+    out.add_options()(names.c_str(), po::value<std::string>()->value_name(value),
                       option.help.c_str());
   }
   out.add_options()("help,h", "print this text");
@@ -133,16 +140,24 @@ Arguments::Arguments(std::span<const std::string> words, std::span<const Option>
                       find_option(options, dashed(tokens[1]).substr(2)) == nullptr,
                   "option '--{}' needs a value, but '{}' is an option", option.string_key,
                   tokens[1]);
-    const bool added =
-        values_.emplace(option.string_key, option.value.empty() ? "" : option.value[0]).second;
-    LS_USER_CHECK(added, "option '--{}' was given twice", option.string_key);
+    const Option* known = find_option(options, option.string_key);
+    const bool is_many = known != nullptr && known->many;
+    LS_USER_CHECK(is_many || !has(option.string_key), "option '--{}' was given twice",
+                  option.string_key);
+    std::vector<std::string>& all = values_[option.string_key];
+    all.insert(all.end(), option.value.begin(), option.value.end());
   }
 }
 
 std::optional<std::string> Arguments::value(std::string_view option) const {
   const auto found = values_.find(option);
   if (found == values_.end()) return std::nullopt;
-  return found->second;
+  return found->second.empty() ? "" : found->second.front();
+}
+
+std::vector<std::string> Arguments::values(std::string_view option) const {
+  const auto found = values_.find(option);
+  return found == values_.end() ? std::vector<std::string>() : found->second;
 }
 
 std::optional<std::int64_t> Arguments::integer(std::string_view option, const Key& like) const {

@@ -21,6 +21,7 @@ struct Option {
   std::string help;   ///< one line
   std::string bare = "";  ///< the value of "--resume" alone; empty: a value must be given
   char letter = '\0';     ///< 'n' for "-n N" beside "--ranks N"; 0: none
+  bool many = false;      ///< takes all values up to the next option, and may be repeated
 };
 
 class Arguments {
@@ -33,6 +34,8 @@ class Arguments {
   bool has(std::string_view option) const { return values_.contains(option); }
   bool wants_help() const { return has("help"); }
   std::optional<std::string> value(std::string_view option) const;
+  /// Those of an option that takes many; empty if it was not given.
+  std::vector<std::string> values(std::string_view option) const;
 
   /// The value as a number in the range of the config key `like`. Error kUsage otherwise: "--top-k
   /// must be an integer >= 0, not 'many'".
@@ -45,7 +48,7 @@ class Arguments {
 
  private:
   std::vector<std::string> positionals_;
-  std::map<std::string, std::string, std::less<>> values_;  ///< "" for flags
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;  ///< none for flags
 };
 
 /// The options as lines of a help text.

@@ -22,7 +22,8 @@ int run_generate(const CommandCall& call) {
       .seed = arguments.integer("seed", like("sample.seed")),
       .num_beams = arguments.integer("num-beams", like("sample.num_beams")),
       .length_penalty = arguments.number("length-penalty", like("sample.length_penalty")),
-      .early_stopping = arguments.has("early-stopping") ? std::optional(true) : std::nullopt};
+      .early_stopping = arguments.has("early-stopping") ? std::optional(true) : std::nullopt,
+      .images = arguments.values("image")};
   const int status =
       generate(arguments.positionals()[0], call.registry, options, call.settings, call.watch);
   finish_standard_output();
@@ -35,14 +36,18 @@ CliCommand generate_command() {
   return {
       .name = "generate",
       .positionals = {"RUN"},
-      .help = "print a prompt and how a run's model continues it",
+      .help = "print a prompt and how a run's model continues it, or captions of images",
       .details =
           "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n"
           "What is not given is as in the `sample` section of the run's config.\n"
           "Two beams or more: beam search, as Hugging Face's generate(num_beams=N) without\n"
           "do_sample. It draws nothing, so the config's temperature, top_k, top_p and seed have\n"
           "no effect, and it ends where the model's context is full.\n",
-      .options = {{"prompt", "TEXT", "what to continue; empty: from the token that begins a text"},
+      .options = {{.name = "image",
+                   .value = "FILE",
+                   .help = "PNG or JPEG files to caption, with a model that sees images",
+                   .many = true},
+                  {"prompt", "TEXT", "what to continue; empty: from the token that begins a text"},
                   {"max-new-tokens", "N", "tokens to add"},
                   {"temperature", "T", "divides the logits; 0: always the likeliest token"},
                   {"top-k", "K", "choose among the K likeliest tokens; 0: among all"},

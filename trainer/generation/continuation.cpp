@@ -14,6 +14,15 @@ namespace {
 /// The shortest program for a prompt, in tokens.
 constexpr std::int64_t kShortest = 16;
 
+/// Each row of x [B,S,H,D] `times` in a row: [B * times,S,H,D].
+Tensor repeated(const Tensor& x, std::int64_t times) {
+  if (times == 1) return x;
+  const Shape& shape = x.shape();
+  const Tensor each =
+      broadcast_in_dim(x, Shape{shape[0], times, shape[1], shape[2], shape[3]}, {0, 2, 3, 4});
+  return reshape(each, Shape{shape[0] * times, shape[1], shape[2], shape[3]});
+}
+
 }  // namespace
 
 Continuation::Continuation(Engine& engine, const Model& model, DType compute_dtype,
@@ -50,6 +59,20 @@ void Continuation::make_cache(const CacheShape& shape) {
   };
   for (std::int64_t i = 0; i < shape.layers; ++i)
     cache_.layers.push_back({zeros("keys", i), zeros("values", i)});
+}
+
+void Continuation::remember(HostBatch inputs) {
+  const ModeScope mode(engine_.context(), {.compute_dtype = compute_dtype_});
+  Batch::Fields fields;
+  for (auto& [name, value] : inputs)
+    fields[name] = engine_.to_device({std::move(value)}, InputKind::kBatch, name);
+  const Batch batch(std::move(fields));
+  model_.remember(batch, cache_);
+  const std::int64_t each = samples_ / batch.size();
+  LS_CHECK(each * batch.size() == samples_, "{} inputs for {} samples", batch.size(), samples_);
+  for (KeyValueCache::Layer& layer : cache_.memory)
+    for (Tensor* tensor : {&layer.keys, &layer.values}) *tensor = repeated(*tensor, each);
+  engine_.mark_step();  // once for an image, not in the prompt's program
 }
 
 void Continuation::append(std::span<const std::int32_t> tokens) {

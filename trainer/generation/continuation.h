@@ -26,6 +26,10 @@ class Continuation {
   Continuation(Engine& engine, const Model& model, DType compute_dtype, std::int64_t length,
                std::vector<std::vector<std::int32_t>> prompts);
 
+  /// What else the model sees, see Model::remember(): the fields of n samples, each for samples() /
+  /// n sequences in a row. Before the first token. Error kUsage if the model sees texts only.
+  void remember(HostBatch inputs);
+
   /// Logits of each sample's next token, [samples,V] row after row.
   std::vector<float> next_logits();
   /// Adds a token to each sample.

@@ -39,10 +39,10 @@ class CaptionerTest(EndToEndTest):
             "model.dropout": 0.1,
             "data.type": "digit_scenes", "data.path": pixels, "data.labels": labels, "data.digit_px": 14,
             "data.num_samples": 40, "data.val_samples": 20, "data.padding": "bucket", "data.buckets": [4, 16],
-            "data.shift": 2,
             "training.max_steps": STEPS, "training.global_batch_size": 8, "training.micro_batch_size": 2,
             "training.gradient_clip_norm": 1.0,
             "optimizer.learning_rate": 3e-3, "eval.interval": STEPS, "eval.batch_size": 5,
+            "eval.generate.max_samples": 12, "eval.generate.num_beams": 2,
             "logging.interval": 1, "logging.tensorboard": False,
         } | {key.replace("__", "."): value for key, value in changes.items()}
 
@@ -68,7 +68,9 @@ class OneHash(CaptionerTest):
             run = self.trained(name, *overrides, ranks=ranks)
             self.assertEqual(run.hash(), reference.hash(), name)
             self.assertEqual(run.column("train/loss"), losses, name)
-            self.assertEqual(run.column("eval/loss"), reference.column("eval/loss"), name)
+            for metric in ("eval/loss", "eval/exact_match", "eval/bleu4"):
+                self.assertEqual(run.column(metric), reference.column(metric), name)
+                self.assertEqual(len(run.column(metric)), 1)
 
     def test_killed_and_resumed(self):
         run = self.run_of("killed")

@@ -4,6 +4,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "trainer/apps/caption_metrics.h"
 #include "trainer/apps/from_config.h"
 #include "trainer/apps/restored_model.h"
 #include "trainer/evaluators/confusion.h"
@@ -86,6 +87,8 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   Confusion confusion;
   if (registry.needs(config.model).n_classes > 0)
     options.evaluators.push_back(std::make_shared<ConfusionCounter>(confusion));
+  options.more = caption_metrics_of(config, registry.needs(config.model), data, *restored.model,
+                                    restored.state.compute_dtype, runtime);
   options.step = saved.trainer().step;
   options.activity = activity;
   SkippedLog skipped(runtime);

@@ -8,10 +8,13 @@
 #include "collectives/single.h"
 #include "core/base/error.h"
 #include "data/files/utf8.h"
+#include "data/images/image_dataset.h"
+#include "data/images/image_folder.h"
 #include "data/tokenizers/text_stream.h"
 #include "data/tokenizers/tokenizer.h"
-#include "trainer/apps/caption.h"
+#include "trainer/apps/captioner.h"
 #include "trainer/apps/restored_model.h"
+#include "trainer/datasets/image_settings.h"
 #include "trainer/generation/continuation.h"
 #include "trainer/generation/draw.h"
 #include "trainer/generation/search_beams.h"
@@ -120,6 +123,31 @@ void print_best(Continuation& beams, const Tokenizer& tokenizer,
         room, sample.max_new_tokens);
 }
 
+/// The images, resized and scaled as in the run's evaluation.
+ImageDataset images_like(const Config& config, const Registry& registry, const SavedFacts& facts,
+                         const std::vector<std::string>& paths) {
+  const auto* own = registry.at(config.data).part<ImageSettings>(config.data.keys);
+  const ImageSettings settings = own != nullptr ? *own : ImageSettings{.of_any_size = true};
+  const auto& [channels, height, width] =
+      facts.images ? facts.images->shape : registry.needs(config.model).image;
+  constexpr std::int64_t kOneClass = 1;  // files have none; all get label 0
+  return {std::make_shared<ImageFiles>(paths, settings.limits()),
+          for_evaluation(settings.options({channels, height, width}, kOneClass))};
+}
+
+/// Prints "FILE: caption" for each image and sample.
+void print_captions(const Captioner& captioner, const ImageDataset& images) {
+  constexpr std::int64_t kMaxImages = 16;
+  const std::int64_t batch = std::min(images.size(), kMaxImages);
+  for (std::int64_t first = 0; first < images.size(); first += batch) {
+    const auto found = captioner.captions(image_batch(images, first, batch).fields, first);
+    for (std::int64_t i = 0; i < batch && first + i < images.size(); ++i)
+      for (const std::string& text : found[static_cast<std::size_t>(i)])
+        fmt::print("{}: {}\n", images.source(first + i), text);
+    std::fflush(stdout);
+  }
+}
+
 /// Whether the run's model takes what the command gives.
 void check_inputs(const DataNeeds& needs, const GenerateOptions& options, const std::string& run) {
   const bool sees_images = needs.inputs == "captioned_images";
@@ -157,7 +185,9 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   const RestoredModel restored(config, registry, tokenizer->vocab_size(), runtime, saved);
   activity.begin(Phase::kGenerate);
   if (captions) {
-    print_captions(runtime.engine(), restored, registry, facts, sample, prompt, options.images);
+    print_captions({runtime.engine(), *restored.model, restored.state.compute_dtype, needs,
+                    *tokenizer, sample},
+                   images_like(config, registry, facts, options.images));
     return 0;
   }
   const bool searches = sample.num_beams > 1;

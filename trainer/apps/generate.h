@@ -13,8 +13,8 @@ class Registry;
 
 /// Prints the prompt and its continuation, using the newest good checkpoint of a run. Returns 0.
 /// With num_beams above 1 it searches (generation/beam_search.h), and the config's temperature,
-/// top_k, top_p and seed have no effect. Error kUsage if an override has none. With images see
-/// apps/caption.h.
+/// top_k, top_p and seed have no effect. Error kUsage if an override has none. With images it
+/// prints "FILE: caption" for each, see captioner.h.
 int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
              const Settings& settings, Watch& watch);
 

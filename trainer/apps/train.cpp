@@ -5,6 +5,7 @@
 #include <source_location>
 
 #include "core/base/error.h"
+#include "trainer/apps/caption_metrics.h"
 #include "trainer/apps/dry_run.h"
 #include "trainer/apps/from_config.h"
 #include "trainer/apps/run_memory.h"
@@ -306,6 +307,8 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     check_run_memory(config, registry, runtime, data, plan);
   const std::vector<std::string> changes =
       saved ? config_changes(*saved, config, registry, log) : std::vector<std::string>();
+  start.spec.more_metrics = caption_metrics_of(config, registry.needs(config.model), data, *model,
+                                               compute_dtype(config.training.precision), runtime);
   auto parts = std::make_unique<Trainer::Parts>(
       session, *model, registry.make_optimizer(config.optimizer), start.spec, std::move(saved));
   TrainingRun& run = parts->run;

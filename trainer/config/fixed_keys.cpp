@@ -201,7 +201,7 @@ std::vector<KeyGroup> optimizer_and_schedule() {
   };
 }
 
-std::vector<KeyGroup> evaluation_and_checkpoints() {
+std::vector<KeyGroup> evaluation_and_checkpoints(const RowConditions& rows) {
   return {
       {"eval",
        object<&Config::eval>,
@@ -225,6 +225,24 @@ std::vector<KeyGroup> evaluation_and_checkpoints() {
          .doc = "Metrics in addition to those of the model's loss, from the list of `lockstep "
                 "models`; [] adds none.",
          .may_be_empty = true}}},
+      {"eval",
+       object<&Config::eval>,
+       {{.name = "generate.max_samples",
+         .member = bind<&EvalConfig::generate, &EvalGenerateConfig::max_samples>(),
+         .range = count_at_least(0),
+         .unit = "samples",
+         .doc = "Images of the validation data that an evaluation captions, for eval/exact_match "
+                "and eval/bleu4; 0 is none."},
+        {.name = "generate.max_new_tokens",
+         .member = bind<&EvalConfig::generate, &EvalGenerateConfig::max_new_tokens>(),
+         .range = size_at_least(0),
+         .unit = "tokens",
+         .doc = "Maximum length of these captions; 0 is as many as the model has positions for."},
+        {.name = "generate.num_beams",
+         .member = bind<&EvalConfig::generate, &EvalGenerateConfig::num_beams>(),
+         .range = {1, 4096},
+         .doc = "Beams of the search for these captions; 1 takes the likeliest token each time."}},
+       rows.captions},
       {"early_stopping",
        object<&Config::early_stopping>,
        {{.name = "patience",
@@ -411,7 +429,7 @@ std::vector<KeyGroup> fixed_keys(const RowConditions& rows) {
   add(masking_keys(rows.masks));
   add(training());
   add(optimizer_and_schedule());
-  add(evaluation_and_checkpoints());
+  add(evaluation_and_checkpoints(rows));
   add(distributed());
   add(machine_and_output());
   add(generation_keys(rows.generates_text));

@@ -65,6 +65,7 @@ RowConditions row_conditions(const Registry& registry) {
                     .generates_text = of_models,
                     .has_hub_form = of_models,
                     .masks = of_models,
+                    .captions = of_models,
                     .varies = {"data.type", {}}};
   constexpr std::array<std::string_view, 5> kOfTokens = {"", "tokens", "masked_tokens",
                                                          "labelled_tokens", "captioned_images"};
@@ -74,6 +75,7 @@ RowConditions row_conditions(const Registry& registry) {
     if (generates) out.generates_text.values.push_back(model.name);
     if (model.hub) out.has_hub_form.values.push_back(model.name);
     if (model.inputs == "masked_tokens") out.masks.values.push_back(model.name);
+    if (model.inputs == "captioned_images") out.captions.values.push_back(model.name);
     if (std::ranges::find(kOfTokens, model.inputs) != kOfTokens.end())
       out.takes_tokens.values.push_back(model.name);
   }

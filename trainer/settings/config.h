@@ -88,11 +88,19 @@ struct SchedulerConfig {
   std::int64_t decay_steps = 0;  ///< 0: the run's number of steps
 };
 
+/// Texts that a model generates for the samples of an evaluation; keys of the section `eval`.
+struct EvalGenerateConfig {
+  std::int64_t max_samples = 0;     ///< 0: none
+  std::int64_t max_new_tokens = 0;  ///< 0: as many as the model has positions for
+  std::int64_t num_beams = 1;       ///< 1: the likeliest token each time
+};
+
 struct EvalConfig {
   std::int64_t interval = 0;         ///< steps; 0: no evaluation
   std::int64_t max_batches = 0;      ///< 0: the whole validation set
   std::int64_t batch_size = 0;       ///< samples; 0: training.micro_batch_size
   std::vector<std::string> metrics;  ///< in addition to those of the loss
+  EvalGenerateConfig generate;
 };
 
 struct EarlyStoppingConfig {

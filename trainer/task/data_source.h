@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,12 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// Images, each once, with all of their captions.
+struct CaptionedImages {
+  DatasetPtr images = nullptr;  ///< whose samples have a field "image"; null: there are none
+  std::function<std::vector<std::string>(std::int64_t index)> captions = nullptr;
+};
+
 struct DataSource {
   DatasetPtr train;
   DatasetPtr validation = nullptr;         ///< null if the run has none
@@ -20,6 +27,7 @@ struct DataSource {
   std::int64_t vocab_size = 0;             ///< of tokens; 0 for images
   std::int64_t tokens_per_sample = 0;      ///< 0 for images
   std::vector<std::string> classes = {};   ///< names of labels from 0 on; empty: they have none
+  CaptionedImages captioned = {};          ///< of the validation data
   std::vector<std::string> warnings = {};  ///< for the user: possible mistakes in the data
 };
 

@@ -141,6 +141,19 @@ Evaluation combine(const std::vector<BatchSums>& all, const EvaluateOptions& opt
   return out;
 }
 
+/// An error of the data is one on all ranks.
+void add_more(const EvaluateOptions& options, Evaluation& out) {
+  try {
+    for (const auto& [name, value] : options.more(options.max_batches)) {
+      out.names.insert(name);
+      out.metrics[name] = value;
+    }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kData) throw;
+    out = {.complete = false, .failure = error.what()};
+  }
+}
+
 }  // namespace
 
 Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFunction& loss,
@@ -217,6 +230,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
     return {.complete = false,
             .failure = fmt::format("{}: none of the {} samples that were evaluated could be read",
                                    dataset->describe(), out.skipped)};
+  if (options.more) add_more(options, out);
   return out;
 }
 

@@ -31,6 +31,10 @@ struct Evaluation {
   std::string failure = {};  ///< the data that could not be read; the same on all ranks
 };
 
+/// Further metrics, computed by all ranks together after an evaluation's batches. Its argument is
+/// EvaluateOptions::max_batches.
+using MoreMetrics = std::function<MetricValues(std::int64_t max_batches)>;
+
 struct EvaluateOptions {
   std::int64_t batch_size = 1;
   std::int64_t max_batches = 0;  ///< 0: all
@@ -40,6 +44,7 @@ struct EvaluateOptions {
   std::uint64_t seed = 0;  ///< for the random numbers of samples
   DType compute_dtype = DType::kF32;
   std::vector<std::shared_ptr<const Evaluator>> evaluators = {};
+  MoreMetrics more = {};            ///< null: none
   std::int64_t step = 0;            ///< for messages
   std::source_location where = {};  ///< the user's line, for messages
   Activity activity = {};           ///< reports every batch

@@ -6,6 +6,7 @@
 
 #include "trainer/run/run_folder.h"
 #include "trainer/settings/setting_name.h"
+#include "trainer/train/evaluate.h"
 #include "trainer/train/trainer_options.h"
 #include "trainer/train/training_state.h"
 
@@ -17,9 +18,10 @@ struct RunSpec {
   std::optional<RunFolder> folder = {};  ///< of options.run; nothing: the run leaves no files
   std::string config_text = {};          ///< saved in checkpoints and <run>/config.yaml
   std::string tokenizer = {};            ///< serialized, saved in checkpoints
-  std::string samples = {};  ///< their description (saved_texts.h), saved in checkpoints
-  bool same_data = false;    ///< the ranks' data was compared in full
-  GivenValues values = {};   ///< initial values of a new run in place of drawn ones
+  std::string samples = {};       ///< their description (saved_texts.h), saved in checkpoints
+  bool same_data = false;         ///< the ranks' data was compared in full
+  MoreMetrics more_metrics = {};  ///< of evaluations named "eval", see EvaluateOptions::more
+  GivenValues values = {};        ///< initial values of a new run in place of drawn ones
 
   /// How to continue the run, for messages.
   std::string how_to_resume() const { return resume_setting(settings_of); }

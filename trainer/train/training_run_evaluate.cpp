@@ -13,8 +13,10 @@ std::optional<Evaluation> TrainingRun::evaluate(
   runtime_.activity().begin(Phase::kEvaluate, steps_done());
   Evaluation result = [&] {
     const ScopedSpan span(runtime_.spans(), SpanKind::kEvaluation, steps_done());
+    EvaluateOptions options = evaluate_options(data, std::move(evaluators), where);
+    if (name == "eval") options.more = spec_.more_metrics;
     return lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(),
-                              evaluate_options(data, std::move(evaluators), where));
+                              options);
   }();
   if (!result.failure.empty()) stop_at_bad_evaluation(result.failure);
   if (!result.complete) {  // all ranks know it
@@ -68,6 +70,7 @@ void TrainingRun::require_watched_metric(const DataLoader& data, const LossFunct
   runtime_.activity().begin(Phase::kEvaluate, steps_done());
   EvaluateOptions options = evaluate_options(data, std::move(evaluators), where);
   options.max_batches = 1;
+  options.more = spec_.more_metrics;
   const Evaluation result =
       lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(), options);
   if (!result.failure.empty())

@@ -140,8 +140,9 @@ struct Key {
   bool per_rank = false;      ///< may differ between the ranks of one job: no result depends on it
   std::string empty_word = "";  ///< of a list: the name of an empty one instead of []
   bool file = false;            ///< names files that the run reads; they must be equal on all ranks
-  /// For a key that names a folder: returns the files in it that the run reads.
-  std::vector<std::string> (*files_in)(const std::string& folder) = nullptr;
+  /// For a key that names a folder, or a file that names others: returns all files at `path` that
+  /// the run reads. `settings` is the struct that has the key.
+  std::vector<std::string> (*files_in)(const std::string& path, const void* settings) = nullptr;
 
   /// "integer >= 1", "one of adamw, sgd", "list of two numbers >= 0 and < 1", ...
   std::string type_text() const;

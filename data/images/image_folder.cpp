@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <span>
 #include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
-#include "data/files/file_hash.h"
 #include "data/files/printable.h"
-#include "data/files/source_file.h"
-#include "data/images/decode_image.h"
+#include "data/images/image_file.h"
 #include "data/samples/digest.h"
 
 namespace lockstep {
@@ -81,32 +78,6 @@ std::vector<std::string> images_in(const std::string& folder, LeftOut& other_fil
   return out;
 }
 
-/// The whole file of an image; of anything else only the first bytes. Error kData if the image's
-/// file is too large.
-std::vector<std::uint8_t> bytes_of(const std::string& path, const ImageLimits& limits) {
-  constexpr std::size_t kHead = 16;
-  const SourceFile file(path);
-  std::vector<std::uint8_t> out(std::min<std::size_t>(file.size(), kHead));
-  file.read(0, std::as_writable_bytes(std::span(out)));
-  if (!is_image(out)) return out;
-  if (file.size() > static_cast<std::uint64_t>(limits.file_bytes))
-    raise(ErrorKind::kData, "{}: an image of {} bytes, more than data.max_file_mb: {}",
-          printable(path), file.size(), limits.file_bytes >> 20);
-  out.resize(file.size());
-  file.read(0, std::as_writable_bytes(std::span(out)));
-  return out;
-}
-
-/// A default hash if the file cannot be read: the reader of the image reports why.
-Hash128 content_hash(const std::string& path, HashCoverage coverage) {
-  try {
-    return coverage == HashCoverage::kWhole ? hash_file(path)
-                                            : hash_probes(path, kProbes, kProbeBytes);
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 }  // namespace
 
 void LeftOut::add(const std::string& path) {
@@ -149,26 +120,19 @@ std::vector<std::string> ImageFolder::left_out() const {
 }
 
 Raster ImageFolder::image(std::int64_t index) const {
-  return decode_image(bytes_of(at(index).path, limits_), source(index), limits_);
+  return read_image(at(index).path, limits_);
 }
 
 std::string ImageFolder::digest() const {
   Sha256 names;
-  std::uint64_t bytes = 0;
+  std::vector<std::string> paths;
   for (const File& file : files_) {
-    std::error_code error;
-    const std::uintmax_t size = fs::file_size(file.path, error);  // its reader reports the error
-    const std::string line =
-        fmt::format("{} {} {}\n", file.label, error ? 0 : size, file.path.substr(folder_.size()));
+    const std::string line = fmt::format("{} {} {}\n", file.label, image_file_size(file.path),
+                                         file.path.substr(folder_.size()));
     names.update(line.data(), line.size());
-    if (!error) bytes += size;
+    paths.push_back(file.path);
   }
-  const HashCoverage coverage = hash_coverage(files_.size(), bytes, {});
-  Hasher contents;
-  for (std::size_t i = 0; i < files_.size(); ++i)
-    if (is_hashed(i, files_.size(), coverage))
-      contents.value(content_hash(files_[i].path, coverage));
-  return finish_hex(names) + "-" + contents.finish().hex();
+  return finish_hex(names) + "-" + hash_image_files(paths).hex();
 }
 
 std::string ImageFolder::describe() const {
@@ -180,8 +144,7 @@ std::string ImageFolder::source(std::int64_t index) const {
 }
 
 Raster ImageFiles::image(std::int64_t index) const {
-  const std::string& path = paths_[static_cast<std::size_t>(index)];
-  return decode_image(bytes_of(path, limits_), source(index), limits_);
+  return read_image(paths_[static_cast<std::size_t>(index)], limits_);
 }
 
 std::string ImageFiles::source(std::int64_t index) const {
@@ -191,7 +154,7 @@ std::string ImageFiles::source(std::int64_t index) const {
 std::string ImageFiles::digest() const {
   Sha256 hash;
   for (const std::string& path : paths_) {
-    const std::vector<std::uint8_t> bytes = bytes_of(path, limits_);
+    const std::vector<std::uint8_t> bytes = image_bytes(path, limits_);
     hash.update(bytes.data(), bytes.size());
   }
   return finish_hex(hash);

@@ -56,7 +56,7 @@ std::vector<KeyGroup> run_and_model(const Condition& has_hub_form) {
          .may_be_empty = true,
          .per_rank = true,
          .file = true,
-         .files_in = hub_files},
+         .files_in = [](const std::string& path, const void*) { return hub_files(path); }},
         {.name = "strict",
          .member = bind<&ModelConfig::strict>(),
          .doc = "The folder's weights must be exactly the model's; false uses those that fit and "

@@ -8,6 +8,13 @@
 #include "data/images/image_folder.h"
 
 namespace lockstep {
+namespace {
+
+std::vector<std::string> files_of_folder(const std::string& path, const void* /*settings*/) {
+  return image_files(path);
+}
+
+}  // namespace
 
 std::vector<Key> ImageFolderData::keys() {
   std::vector<Key> out = {{.name = "path",
@@ -16,25 +23,16 @@ std::vector<Key> ImageFolderData::keys() {
                            .required = true,
                            .per_rank = true,
                            .file = true,
-                           .files_in = image_files},
+                           .files_in = files_of_folder},
                           {.name = "val_path",
                            .member = bind<&ImageFolderData::val_path>(),
                            .doc = "Folder to validate on, with folders of the same names.",
                            .may_be_empty = true,
                            .per_rank = true,
                            .file = true,
-                           .files_in = image_files},
-                          {.name = "on_bad_sample",
-                           .member = bind<&ImageFolderData::on_bad_sample>(),
-                           .doc = "Action for an image that cannot be read: error ends the run; "
-                                  "skip uses the next readable one and counts it (SkippedSamples). "
-                                  "More than 15 training images in a row end the run."},
-                          {.name = "max_pixels",
-                           .member = bind<&ImageFolderData::images, &ImageSettings::max_pixels>(),
-                           .range = {1, 0x1p40},
-                           .unit = "pixels",
-                           .doc = "A larger image is refused before it is decoded; decoding needs "
-                                  "up to 9 bytes per pixel."},
+                           .files_in = files_of_folder},
+                          on_bad_sample_key<ImageFolderData>(),
+                          max_pixels_key<ImageFolderData>(),
                           file_size_key<ImageFolderData>()};
   add_image_keys<ImageFolderData>(out);
   return out;
@@ -46,13 +44,9 @@ void ImageFolderData::check(const Config& run, const ReportProblem& report) cons
 }
 
 DataSource ImageFolderData::open(const OpenContext& context) const {
-  const auto& [channels, height, width] = context.needs.image;
-  const auto size = images.size().value_or(std::array{height, width});
-  // A model that takes any height and width declares a height of 1.
-  LS_USER_CHECK(!images.image_size.empty() || height > 1,
-                "data.image_size must be given: the model does not define a height and a width");
-  check_channels_of_files(channels, "the model");
-  ImageOptions options = images.options({channels, size[0], size[1]}, context.needs.n_classes);
+  const Shape shape = images.shape_for(context.needs.image);
+  check_channels_of_files(shape[0], "the model");
+  ImageOptions options = images.options(shape, context.needs.n_classes);
   options.on_bad_sample = on_bad_sample;
   const ImageLimits limits = images.limits();
   const auto folder = std::make_shared<ImageFolder>(path, std::vector<std::string>{}, limits);

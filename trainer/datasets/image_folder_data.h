@@ -1,7 +1,6 @@
 // Labelled images in a folder for each class (data/images/image_folder.h).
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,11 +12,6 @@
 #include "trainer/task/data_source.h"
 
 namespace lockstep {
-
-template <>
-struct EnumNames<OnBadSample> {
-  static constexpr std::array<std::string_view, 2> kNames{"error", "skip"};
-};
 
 struct ImageFolderData {
   static constexpr std::string_view kName = "image_folder";

@@ -23,6 +23,15 @@ std::optional<std::array<std::int64_t, 2>> ImageSettings::size() const {
   return std::array{image_size.front(), image_size.back()};
 }
 
+Shape ImageSettings::shape_for(const std::array<std::int64_t, 3>& of_model) const {
+  const auto& [channels, height, width] = of_model;
+  const auto [rows, columns] = size().value_or(std::array{height, width});
+  // A model that takes any height and width declares a height of 1.
+  LS_USER_CHECK(!image_size.empty() || height > 1,
+                "data.image_size must be given: the model does not define a height and a width");
+  return {channels, rows, columns};
+}
+
 ImageOptions ImageSettings::options(const Shape& shape, std::int64_t classes) const {
   LS_USER_CHECK(classes > 0 || (soft_labels.mixup == 0 && soft_labels.smoothing == 0),
                 "data.mixup and data.label_smoothing are for models that classify");

@@ -21,6 +21,11 @@ struct EnumNames<Interpolation> {
   static constexpr std::array<std::string_view, 2> kNames{"bilinear", "bicubic"};
 };
 
+template <>
+struct EnumNames<OnBadSample> {
+  static constexpr std::array<std::string_view, 2> kNames{"error", "skip"};
+};
+
 struct ImageSettings {
   std::vector<std::int64_t> image_size = {};  ///< height and width, or one side for both
   Augmentation augmentation = {};
@@ -41,6 +46,9 @@ struct ImageSettings {
     if (!of_any_size) return {};
     return {.file_bytes = max_file_bytes(), .pixels = max_pixels};
   }
+  /// The shape of samples for a model of images of this [channels, height, width]. Error kUsage if
+  /// neither the settings nor the model define a height and a width.
+  Shape shape_for(const std::array<std::int64_t, 3>& of_model) const;
   /// Error kUsage for soft labels of a model without classes, and for settings that do not fit the
   /// shape [channels, height, width].
   ImageOptions options(const Shape& shape, std::int64_t classes) const;
@@ -87,6 +95,27 @@ Key file_size_key() {
           .range = size_at_least(1),
           .unit = "MiB",
           .doc = "A file that is larger, or inflates to more, is refused before it is read."};
+}
+
+/// For datasets of images that have their own files.
+template <class Data>
+Key max_pixels_key() {
+  return {.name = "max_pixels",
+          .member = bind<&Data::images, &ImageSettings::max_pixels>(),
+          .range = {1, 0x1p40},
+          .unit = "pixels",
+          .doc =
+              "A larger image is refused before it is decoded; decoding needs up to 9 bytes per "
+              "pixel."};
+}
+template <class Data>
+Key on_bad_sample_key() {
+  return {.name = "on_bad_sample",
+          .member = bind<&Data::on_bad_sample>(),
+          .doc =
+              "Action for an image that cannot be read: error ends the run; skip uses the next "
+              "readable one and counts it (SkippedSamples). More than 15 training images in a "
+              "row end the run."};
 }
 
 template <class Data>

@@ -82,7 +82,8 @@ std::vector<DataFile> files_of(const Config& config, const Registry& registry) {
     if (!key.file || schema.unmet(key, config) != nullptr) continue;
     const std::vector<std::string> paths = texts_of(key, config);
     std::vector<std::string> in_folder;
-    if (key.files_in != nullptr && !paths.empty()) in_folder = key.files_in(paths[0]);
+    if (key.files_in != nullptr && !paths.empty())
+      in_folder = key.files_in(paths[0], key.object_in(config));
     // By their names in the folder, which may have a meaning: the class of an image.
     for (const std::string& file : in_folder)
       add_file(fmt::format("{}/{}", key.path,

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/base/api.h"
+#include "data/samples/length_shares.h"
 
 namespace LOCKSTEP_API lockstep {
 
@@ -62,11 +63,11 @@ struct ChoiceMember {
 };
 
 /// The member that holds a key's value; the alternative is also the key's type.
-using Binding =
-    std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<std::string>,
-                 Member<std::vector<std::string>>, Member<std::vector<std::int64_t>>,
-                 Member<std::vector<double>>, Member<std::array<double, 2>>,
-                 Member<std::optional<IndexRange>>, EnumMember, ChoiceMember>;
+using Binding = std::variant<Member<std::int64_t>, Member<double>, Member<bool>,
+                             Member<std::string>, Member<std::vector<std::string>>,
+                             Member<std::vector<std::int64_t>>, Member<std::vector<double>>,
+                             Member<std::array<double, 2>>, Member<std::optional<IndexRange>>,
+                             Member<std::vector<LengthShare>>, EnumMember, ChoiceMember>;
 
 template <class Struct, class T>
 Struct struct_of_member(T Struct::*);
@@ -142,8 +143,9 @@ struct Key {
   bool file = false;            ///< names files that the run reads; they must be equal on all ranks
   /// Reaches the part of the struct that has `member`, see nested(); null: the struct itself.
   void* (*part)(void* object) = nullptr;
-  /// For a key that names a folder: returns the files in it that the run reads.
-  std::vector<std::string> (*files_in)(const std::string& folder) = nullptr;
+  /// For a key that names a folder, or a file that names others: returns all files at `path` that
+  /// the run reads. `settings` is the struct that has the key.
+  std::vector<std::string> (*files_in)(const std::string& path, const void* settings) = nullptr;
 
   /// "integer >= 1", "one of adamw, sgd", "list of two numbers >= 0 and < 1", ...
   std::string type_text() const;

@@ -199,7 +199,7 @@ TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
 
 // What is told of does not count in an evaluation, so that nothing has to take its place.
 TEST_F(ImageFolderTest, EvaluatesHoweverManyCannotBeRead) {
-  for (std::int64_t i = 0; i < 2 * ImageDataset::kMaxBad; ++i)
+  for (std::int64_t i = 0; i < 2 * kMaxBadImages; ++i)
     folder_.write(fmt::format("ant/broken{}.png", 10 + i), "");
   for (const char* name : {"ant/z.png", "cat/a.png"}) folder_.write(name, "");
   const auto dataset = open(OnBadSample::kSkip);

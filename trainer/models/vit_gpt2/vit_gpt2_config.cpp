@@ -40,7 +40,7 @@ std::vector<Key> VitGpt2Config::keys() {
          .may_be_empty = true,
          .per_rank = true,
          .file = true,
-         .files_in = hub_files});
+         .files_in = [](const std::string& path, const void*) { return hub_files(path); }});
   };
   folder("encoder.from_pretrained", bind<&VitGpt2Config::encoder_folder>(),
          "a ViT for the encoder");

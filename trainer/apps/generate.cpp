@@ -177,9 +177,8 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   const DataNeeds needs = registry.needs(config.model);
   check_inputs(needs, options, run);
   const bool captions = !options.images.empty();
-  const std::vector<std::int32_t> prompt = captions
-                                               ? caption_prompt(needs, *tokenizer, sample.prompt)
-                                               : prompt_tokens(*tokenizer, sample.prompt);
+  std::vector<std::int32_t> prompt;
+  if (!captions) prompt = prompt_tokens(*tokenizer, sample.prompt);
 
   RankRuntime runtime(config, settings, std::move(alone), watch);
   const RestoredModel restored(config, registry, tokenizer->vocab_size(), runtime, saved);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/activity.h"
 #include "core/base/log.h"
 #include "core/runtime/communicator.h"
 #include "trainer/run/run_folder.h"

@@ -65,7 +65,7 @@ void Continuation::remember(HostBatch inputs) {
   const ModeScope mode(engine_.context(), {.compute_dtype = compute_dtype_});
   Batch::Fields fields;
   for (auto& [name, value] : inputs)
-    fields[name] = engine_.to_device({std::move(value)}, InputKind::kBatch, name);
+    fields[name] = engine_.to_device({std::move(value)}, InputKind::kState, name);
   const Batch batch(std::move(fields));
   model_.remember(batch, cache_);
   const std::int64_t each = samples_ / batch.size();

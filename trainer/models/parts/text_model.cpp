@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "core/base/error.h"
 #include "core/trace/functions.h"
 #include "trainer/task/model.h"
@@ -68,8 +72,10 @@ void check_text_model(const TextModelSizes& sizes, const Config& run, const Repo
            fmt::format("'data.sequence_length' {} is longer than '{}' {}", run.data.sequence_length,
                        sizes.positions_key, sizes.positions));
   }
+  // "text" asks for a tokenizer itself; tokens have theirs beside them; scenes make their own.
+  constexpr std::array<std::string_view, 3> kOther = {"text", "tokens", "digit_scenes"};
   if (run.tokenizer.type == TokenizerType::kNone && sizes.vocab_size == 0 &&
-      run.data.type != "text" && run.data.type != "tokens") {
+      std::ranges::find(kOther, run.data.type) == kOther.end()) {
     report({sizes.vocab_key, "tokenizer.type", "model.name", "data.type"},
            fmt::format("missing required key '{}': {} data has no tokenizer to take it from",
                        sizes.vocab_key, run.data.type));

@@ -28,8 +28,6 @@ void add_half(std::vector<Key> half, std::vector<Key>& to) {
 
 std::vector<Key> VitGpt2Config::keys() {
   std::vector<Key> out;
-  add_half(nested<&VitGpt2Config::encoder>("encoder", VitConfig::keys()), out);
-  add_half(nested<&VitGpt2Config::decoder>("decoder", Gpt2Config::keys()), out);
   const auto folder = [&](const char* name, Binding member, const char* doc) {
     out.push_back(
         {.name = name,
@@ -42,8 +40,10 @@ std::vector<Key> VitGpt2Config::keys() {
          .file = true,
          .files_in = [](const std::string& path, const void*) { return hub_files(path); }});
   };
+  add_half(nested<&VitGpt2Config::encoder>("encoder", VitConfig::keys()), out);
   folder("encoder.from_pretrained", bind<&VitGpt2Config::encoder_folder>(),
          "a ViT for the encoder");
+  add_half(nested<&VitGpt2Config::decoder>("decoder", Gpt2Config::keys()), out);
   folder("decoder.from_pretrained", bind<&VitGpt2Config::decoder_folder>(),
          "a GPT-2 for the decoder; its cross-attention is drawn");
   const auto token = [&](const char* name, Binding member, const char* doc) {

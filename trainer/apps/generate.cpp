@@ -199,8 +199,12 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   const RestoredModel restored(config, registry, tokenizer->vocab_size(), runtime, saved);
   activity.begin(Phase::kGenerate);
   const bool searches = sample.num_beams > 1;
-  Continuation rows(runtime.engine(), *restored.model, restored.state.compute_dtype,
-                    registry.needs(config.model).sequence_length, prompt,
+  const std::int64_t context = registry.needs(config.model).sequence_length;
+  const std::int64_t length =
+      searches
+          ? search_length(context, static_cast<std::int64_t>(prompt.size()), sample.max_new_tokens)
+          : context;
+  Continuation rows(runtime.engine(), *restored.model, restored.state.compute_dtype, length, prompt,
                     searches ? sample.num_beams : sample.num_samples);
   if (searches) {
     print_best(rows, *tokenizer, prompt, sample);

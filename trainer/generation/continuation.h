@@ -19,7 +19,7 @@ namespace lockstep {
 class Continuation {
  public:
   /// `samples` sequences that begin with `prompt`, which is not empty. `length` is the model's
-  /// maximum number of tokens. Engine and model must outlive this.
+  /// maximum number of tokens, or less. Engine and model must outlive this.
   Continuation(Engine& engine, const Model& model, DType compute_dtype, std::int64_t length,
                std::span<const std::int32_t> prompt, std::int64_t samples);
   /// Sequences that begin with `prompts`, one or more of equal length.

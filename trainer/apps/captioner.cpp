@@ -38,7 +38,11 @@ std::vector<std::vector<std::string>> Captioner::captions(HostBatch inputs,
                                                           std::int64_t first) const {
   const std::int64_t images = inputs.at("image").shape()[0];
   const std::int64_t each = searches() ? sample_.num_beams : sample_.num_samples;
-  Continuation rows(engine_, model_, compute_dtype_, length_, prompt_, images * each);
+  const std::int64_t length =
+      searches() ? search_length(length_, static_cast<std::int64_t>(prompt_.size()),
+                                 sample_.max_new_tokens)
+                 : length_;
+  Continuation rows(engine_, model_, compute_dtype_, length, prompt_, images * each);
   rows.remember(std::move(inputs));
   std::vector<std::vector<std::string>> out(static_cast<std::size_t>(images));
   const auto samples = static_cast<std::size_t>(sample_.num_samples);

@@ -190,8 +190,12 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
     return 0;
   }
   const bool searches = sample.num_beams > 1;
-  Continuation rows(runtime.engine(), *restored.model, restored.state.compute_dtype,
-                    needs.sequence_length, prompt,
+  const std::int64_t context = needs.sequence_length;
+  const std::int64_t length =
+      searches
+          ? search_length(context, static_cast<std::int64_t>(prompt.size()), sample.max_new_tokens)
+          : context;
+  Continuation rows(runtime.engine(), *restored.model, restored.state.compute_dtype, length, prompt,
                     searches ? sample.num_beams : sample.num_samples);
   if (searches) {
     print_best(rows, *tokenizer, prompt, sample);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <ranges>
 #include <utility>
 
@@ -44,6 +45,8 @@ Continuation::Continuation(Engine& engine, const Model& model, DType compute_dty
   for (const std::vector<std::int32_t>& prompt : tokens_)
     LS_CHECK(prompt.size() == tokens_[0].size(), "prompts of {} and {} tokens", tokens_[0].size(),
              prompt.size());
+  places_.resize(tokens_.size());
+  std::iota(places_.begin(), places_.end(), 0);
   begin_ = std::max<std::int64_t>(size() - length_, 0);
   // A program for one token would be the one for all positions, so a prompt has two or more.
   if (const auto shape = model.cache_shape(); shape && length_ > 1) make_cache(*shape);
@@ -86,16 +89,41 @@ void Continuation::append(std::span<const std::int32_t> tokens) {
 
 void Continuation::reorder(std::span<const std::int32_t> rows) {
   LS_CHECK(rows.size() == tokens_.size(), "{} rows for {} samples", rows.size(), tokens_.size());
-  if (std::ranges::equal(rows, std::views::iota(0, static_cast<std::int32_t>(samples_)))) return;
   std::vector<std::vector<std::int32_t>> tokens;
-  std::vector<std::int32_t> cache_rows;
   for (const std::int32_t row : rows) {
     LS_CHECK(row >= 0 && row < samples_, "row {} of {}", row, samples_);
     tokens.push_back(tokens_[static_cast<std::size_t>(row)]);
-    cache_rows.push_back(cache_rows_.empty() ? row : cache_rows_[static_cast<std::size_t>(row)]);
   }
   tokens_ = std::move(tokens);
-  cache_rows_ = std::move(cache_rows);
+  move_cache(rows);
+}
+
+/// The first sample of those that become what one was takes over its place; the others get places
+/// that nobody took, in ascending order: so a run of samples keeps its run of places.
+void Continuation::move_cache(std::span<const std::int32_t> rows) {
+  constexpr std::int32_t kNone = -1;
+  std::vector<std::int32_t> places(rows.size(), kNone);
+  std::vector<bool> is_taken(rows.size(), false);
+  const auto old_place = [&](std::size_t i) { return places_[static_cast<std::size_t>(rows[i])]; };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto place = static_cast<std::size_t>(old_place(i));
+    if (!is_taken[place]) places[i] = old_place(i);
+    is_taken[place] = true;
+  }
+  std::vector<std::int32_t> from(rows.size());
+  std::iota(from.begin(), from.end(), 0);
+  auto free = is_taken.begin();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (places[i] != kNone) continue;
+    free = std::find(free, is_taken.end(), false);
+    places[i] = static_cast<std::int32_t>(free++ - is_taken.begin());
+    from[static_cast<std::size_t>(places[i])] = old_place(i);
+  }
+  places_ = std::move(places);
+  if (std::ranges::equal(from, std::views::iota(0, static_cast<std::int32_t>(samples_)))) return;
+  for (std::int32_t& row : from)
+    if (!copied_.empty()) row = copied_[static_cast<std::size_t>(row)];
+  copied_ = std::move(from);
 }
 
 std::vector<float> Continuation::next_logits() {
@@ -103,15 +131,20 @@ std::vector<float> Continuation::next_logits() {
   const Tensor logits = cache_.layers.empty() ? all_logits() : cached_logits();
   const HostTensor host = convert(logits, DType::kF32).to_host();
   const auto values = host.as<const float>();
-  return {values.begin(), values.end()};
+  const std::size_t width = values.size() / tokens_.size();
+  std::vector<float> out;
+  out.reserve(values.size());
+  for (const std::int32_t place : places_) {
+    const auto row = values.subspan(static_cast<std::size_t>(place) * width, width);
+    out.insert(out.end(), row.begin(), row.end());
+  }
+  return out;
 }
 
 Tensor Continuation::rows(std::int64_t first, std::int64_t count, std::int64_t padded) {
-  std::vector<std::int32_t> out;
-  for (const std::vector<std::int32_t>& tokens : tokens_) {
-    out.insert(out.end(), tokens.begin() + first, tokens.begin() + first + count);
-    out.resize(out.size() + static_cast<std::size_t>(padded - count), 0);
-  }
+  std::vector<std::int32_t> out(static_cast<std::size_t>(samples_ * padded), 0);
+  for (std::size_t s = 0; s < tokens_.size(); ++s)
+    std::copy_n(tokens_[s].begin() + first, count, out.begin() + places_[s] * padded);
   return engine_.to_device({HostTensor::of(Shape{samples_, padded}, out)}, InputKind::kState,
                            "tokens");
 }
@@ -134,11 +167,11 @@ Tensor Continuation::cached_logits() {
   TraceContext& context = engine_.context();
   cache_.position = context.scalar(static_cast<double>(first - begin_), DType::kI64, "position");
   cache_.last = context.scalar(static_cast<double>(count) - 1, DType::kI64, "last");
-  if (is_next && !cache_rows_.empty()) {
-    cache_.reorder(engine_.to_device({HostTensor::of(Shape{samples_}, cache_rows_)},
-                                     InputKind::kState, "cache_rows"));
+  if (is_next && !copied_.empty()) {
+    cache_.reorder(engine_.to_device({HostTensor::of(Shape{samples_}, copied_)}, InputKind::kState,
+                                     "cache_rows"));
   }
-  cache_rows_.clear();
+  copied_.clear();
   kept_ = size();
   return model_.next_logits(rows(first, count, padded), cache_);
 }

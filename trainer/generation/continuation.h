@@ -19,7 +19,7 @@ namespace lockstep {
 class Continuation {
  public:
   /// `samples` sequences that begin with `prompt`, which is not empty. `length` is the model's
-  /// maximum number of tokens. Engine and model must outlive this.
+  /// maximum number of tokens, or less. Engine and model must outlive this.
   Continuation(Engine& engine, const Model& model, DType compute_dtype, std::int64_t length,
                std::span<const std::int32_t> prompt, std::int64_t samples);
   /// Sequences that begin with `prompts`, one or more of equal length.
@@ -34,8 +34,10 @@ class Continuation {
   std::vector<float> next_logits();
   /// Adds a token to each sample.
   void append(std::span<const std::int32_t> tokens);
-  /// Sample i becomes what sample rows[i] was. The cache follows with the next token: its program
-  /// gathers the rows, all of them at any position, unless each stays where it is.
+  /// Sample i becomes what sample rows[i] was. The cache follows with the next token: where several
+  /// become what one was, the program gathers all of the cache's rows, at any position. Samples s
+  /// to s + n - 1 that become what some of them were keep, together, rows s to s + n - 1 of the
+  /// batch.
   void reorder(std::span<const std::int32_t> rows);
 
   std::int64_t samples() const { return samples_; }
@@ -50,7 +52,8 @@ class Continuation {
   void make_cache(const CacheShape& shape);
   Tensor all_logits();
   Tensor cached_logits();
-  /// Tokens [first, first + count) of every sample, filled up to `padded`.
+  void move_cache(std::span<const std::int32_t> rows);
+  /// Tokens [first, first + count) of every sample in its place, filled up to `padded`.
   Tensor rows(std::int64_t first, std::int64_t count, std::int64_t padded);
 
   Engine& engine_;
@@ -62,8 +65,10 @@ class Continuation {
   KeyValueCache cache_;
   std::int64_t begin_ = 0;  ///< tokens before it are dropped
   std::int64_t kept_ = 0;   ///< tokens up to here are in the cache
-  /// The row of the cache that has each sample's tokens, until it is reordered; empty: its own.
-  std::vector<std::int32_t> cache_rows_;
+  /// The row of the cache, and of the programs' batch, that belongs to each sample.
+  std::vector<std::int32_t> places_;
+  /// The row that each row of the cache must become a copy of; empty: all are as they should be.
+  std::vector<std::int32_t> copied_;
 };
 
 }  // namespace lockstep

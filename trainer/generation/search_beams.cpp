@@ -21,6 +21,11 @@ void append_log_softmax(std::span<const float> logits, std::vector<float>& to) {
 
 }  // namespace
 
+std::int64_t search_length(std::int64_t context, std::int64_t prompt, std::int64_t max_new_tokens) {
+  constexpr std::int64_t kStep = 64;
+  return std::min((prompt + max_new_tokens + kStep - 1) / kStep * kStep, context);
+}
+
 std::vector<std::vector<Hypothesis>> search_beams(Continuation& rows, const BeamOptions& options,
                                                   std::int64_t max_new_tokens,
                                                   std::int64_t vocab_size,

@@ -143,6 +143,10 @@ TEST(CommandLine, ChecksNumbersLikeTheConfigDoes) {
             "lockstep: error: --top-p must be a number > 0 and <= 1, not '0'\n");
   EXPECT_EQ(refusal({"generate", "run", "--num-samples", "0"}),
             "lockstep: error: --num-samples must be an integer >= 1 and <= 4096, not '0'\n");
+  EXPECT_EQ(refusal({"generate", "run", "--num-beams", "0"}),
+            "lockstep: error: --num-beams must be an integer >= 1 and <= 1024, not '0'\n");
+  EXPECT_EQ(refusal({"generate", "run", "--length-penalty", "long"}),
+            "lockstep: error: --length-penalty must be a number >= -10 and <= 10, not 'long'\n");
   EXPECT_EQ(refusal({"ckpt", "prune", "run", "--keep-last", "0"}),
             "lockstep: error: --keep-last must be an integer from 1 to 2147483647, not '0'\n");
 }

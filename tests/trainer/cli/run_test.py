@@ -58,6 +58,18 @@ class Run(CommandLineTest):
         parts = re.findall(r"--- sample (\d) of 3\n(to (?:.|\n){20})\n", several)
         self.assertEqual([number for number, _ in parts], ["1", "2", "3"], several)
         self.assertEqual(len({text for _, text in parts}), 3, several)
+        beams = (*command[:-1], 5, "--num-beams", 3, "--length-penalty", -1, "--early-stopping")
+        best = self.succeeds(*beams)
+        self.assertTrue(best.startswith("to ") and len(best) == len("to ") + 5 + 1, best)
+        several = self.succeeds(*beams, "--num-samples", 2)
+        self.assertTrue(several.startswith(f"--- sample 1 of 2\n{best}--- sample 2 of 2\nto "), several)
+        self.refuses(2, "beam search (3 beams) draws no tokens: leave out --temperature, --seed, or give "
+                     "--num-beams 1", *beams, "--seed", 1, "--temperature", 0)
+        self.refuses(2, "without beam search there is no use for --length-penalty, --early-stopping: give "
+                     "--num-beams 2 or more", *command, "--length-penalty", 0, "--early-stopping")
+        self.refuses(2, "4 samples of 3 beams: beam search has as many continuations as beams; change "
+                     "--num-samples or --num-beams", *beams, "--num-samples", 4)
+
         refused = self.lockstep("generate", "runs/tiny", "--prompt", "")
         self.assertEqual(
             (refused.returncode, refused.stderr),

@@ -96,7 +96,7 @@ TEST_F(Sampled, FollowTheirOrderWithTheCache) {
   Continuation with = start(model, {5, 6}, 4);
   Continuation without = start(uncached, {5, 6}, 4);
   const std::vector<std::vector<std::int32_t>> orders = {
-      {0, 0, 0, 0}, {3, 1, 1, 2}, {0, 1, 2, 3}, {2, 2, 3, 0}, {1, 0, 3, 3}};
+      {0, 0, 0, 0}, {3, 1, 1, 2}, {0, 1, 2, 3}, {2, 3, 1, 0}, {1, 0, 3, 3}};
   for (std::int32_t i = 0; with.size() < kLength; ++i) {
     const std::vector<float> got = with.next_logits();
     const std::vector<float> want = without.next_logits();
@@ -125,6 +125,23 @@ TEST_F(Sampled, TakeOneMoreProgramForAllOrdersAtAllPositions) {
   while (with.size() < kLength) advance(with.size());
   EXPECT_EQ(count("UncachedCompile"), compiled);
   EXPECT_EQ(count("DonationCopy"), 0) << "caches that were copied before a row was written";
+}
+
+TEST_F(Sampled, ThatOnlyExchangeTheirPlacesTakeTheProgramOfThoseThatStay) {
+  Continuation with = start(model, {1, 2, 3}, 3);
+  const std::int32_t next[] = {1, 2, 3};
+  for (int i = 0; i < 2; ++i) {
+    (void)with.next_logits();
+    with.append(next);
+  }
+  const std::int64_t compiled = count("UncachedCompile");
+  for (int i = 0; i < 6; ++i) {
+    const std::int32_t order[] = {2, 0, 1};
+    with.reorder(order);
+    (void)with.next_logits();
+    with.append(next);
+  }
+  EXPECT_EQ(count("UncachedCompile"), compiled);
 }
 
 TEST_F(Sampled, OfPromptsThatDiffer) {

@@ -91,6 +91,12 @@ TEST_F(Searched, EndsWhereTheContextIsFull) {
   EXPECT_EQ(find({{1, 2}}, {2, 2.0, false}, 0)[0][0].tokens.size(), 0);
 }
 
+TEST_F(Searched, TakesACacheOfTheLengthThatItNeeds) {
+  EXPECT_EQ(search_length(1024, 10, 200), 256);
+  EXPECT_EQ(search_length(1024, 64, 64), 128);
+  EXPECT_EQ(search_length(100, 10, 200), 100);
+}
+
 TEST_F(Searched, NeedsRoomAndTwoTokens) {
   const std::vector<std::int32_t> full(kContext, 1);
   const auto refusal = [&](const std::vector<std::int32_t>& prompt, std::int64_t vocabulary) {

@@ -111,13 +111,15 @@ DigitScene draw_scene(const SceneSize& size, std::span<const std::int32_t> class
 
 std::string caption_of(const DigitScene& scene) {
   const std::size_t count = scene.digits.size();
-  LS_CHECK(count >= 1 && count <= kMaxSceneDigits && has_caption(scene),
-           "a scene of {} digits that has no caption", count);
+  LS_CHECK(count >= 1 && count <= kMaxSceneDigits, "a scene of {} digits", count);
   std::vector<std::int32_t> digits;
   std::vector<SceneRelation> relations;
   for (std::size_t i = 0; i < count; ++i) {
     digits.push_back(scene.digits[i].digit);
-    if (i > 0) relations.push_back(*relation_of(scene.digits[i - 1], scene.digits[i]));
+    if (i == 0) continue;
+    const auto relation = relation_of(scene.digits[i - 1], scene.digits[i]);
+    LS_CHECK(relation.has_value(), "digits {} and {} of a scene have no clear relation", i - 1, i);
+    relations.push_back(*relation);
   }
   return caption_text(digits, relations);
 }

@@ -241,11 +241,13 @@ class Setter {
     return min && max && probability;
   }
 
-  /// A list of scalars as it is written, anything else by its description.
+  /// A list as it is written but for lists in it, anything else by its description.
   static std::string text_of(const YamlNode& node) {
-    std::vector<std::string_view> words;
-    for (const YamlNode& item : node.items) words.push_back(item.text);
     if (node.kind != Kind::kList || node.items.empty()) return node.describe();
+    std::vector<std::string> words;
+    words.reserve(node.items.size());
+    for (const YamlNode& item : node.items)
+      words.push_back(item.kind == Kind::kScalar ? item.text : item.describe());
     return fmt::format("[{}]", fmt::join(words, ", "));
   }
 

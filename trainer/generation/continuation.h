@@ -2,9 +2,10 @@
 //
 // A prompt runs through one of a few programs, for lengths that are powers of two, which fills the
 // cache of keys and values. Each later token runs through one program for all positions, which
-// reads the cache and writes one row of it in place. When the model's maximum length is reached,
-// the older half of the tokens is dropped: the newer half becomes a prompt. A model without a cache
-// computes everything again for each token, in a window of a fixed size.
+// reads the cache and writes one row of it in place; where the cache must be reordered, through a
+// second one. When the model's maximum length is reached, the older half of the tokens is dropped:
+// the newer half becomes a prompt. A model without a cache computes everything again for each
+// token, in a window of a fixed size.
 #pragma once
 
 #include <cstdint>

@@ -24,9 +24,9 @@ std::vector<float> following(const Tokens& tokens, std::uint64_t seed) {
   std::uint64_t place = 1;
   for (const std::int32_t token : tokens) place = place * (kChoices + 1) + token + 1;
   const RngKey key{.seed = seed, .stream = rng_stream("following"), .step = place};
-  std::vector<float> out;
-  for (std::uint64_t i = 0; i < kChoices; ++i)
-    out.push_back(static_cast<float>(random_word(key, i) % 4096) / 1024);
+  std::vector<float> out(kChoices);
+  for (std::uint64_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<float>(random_word(key, i) % 4096) / 1024;
   float total = 0;
   for (const float logit : out) total += std::exp(logit);
   for (float& logit : out) logit -= std::log(total);

@@ -156,8 +156,8 @@ TEST_F(Sampled, OfPromptsThatDiffer) {
 }
 
 TEST_F(Sampled, OfALongPromptSeesItsEnd) {
-  std::vector<std::int32_t> prompt;
-  for (std::int32_t i = 0; i < 3 * kLength; ++i) prompt.push_back(i % 7);
+  std::vector<std::int32_t> prompt(3 * kLength);
+  for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<std::int32_t>(i % 7);
   Continuation with = start(model, prompt);
   Continuation without = start(uncached, prompt);
   const std::vector<float> got = with.next_logits();

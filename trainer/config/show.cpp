@@ -101,6 +101,15 @@ struct JsonType {
   OrderedJson operator()(Member<std::optional<IndexRange>>) const {
     return list_of_two("integer", 0);
   }
+  OrderedJson operator()(Member<std::vector<LengthShare>>) const {
+    const OrderedJson length = number_type("integer", key.range);
+    const OrderedJson probability = number_type("number", {0, 1, true});
+    const OrderedJson share{{"type", "array"},
+                            {"prefixItems", OrderedJson::array({length, length, probability})},
+                            {"minItems", 3},
+                            {"maxItems", 3}};
+    return {{"type", "array"}, {"items", share}, {"minItems", 1}};
+  }
   OrderedJson operator()(const EnumMember& member) const {
     OrderedJson names = OrderedJson::array();
     for (std::string_view name : member.names) names.push_back(std::string(name));

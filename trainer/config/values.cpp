@@ -149,6 +149,23 @@ class Setter {
     }
   }
 
+  void operator()(Member<std::vector<LengthShare>> member) {
+    if (node_.kind != Kind::kList) return refuse_value();
+    std::vector<LengthShare> out;
+    for (const YamlNode& item : node_.items) {
+      if (!add_share(item, out)) {
+        error_ = fmt::format("'{}' must be a {}, but entry {} in it is {}", key_.path,
+                             key_.type_text(), out.size() + 1, text_of(item));
+        return;
+      }
+    }
+    if (!accept_length(out.size())) return;
+    if (const std::string problem = problem_of(out); !problem.empty())
+      error_ = fmt::format("'{}' {}", key_.path, problem);
+    else
+      member(object_) = std::move(out);
+  }
+
   void operator()(const EnumMember& member) {
     if (const auto index = index_of_name(member.names)) member.set(object_, *index);
   }
@@ -214,6 +231,26 @@ class Setter {
     return out;
   }
 
+  /// Whether the node is [minimum, maximum, probability].
+  bool add_share(const YamlNode& node, std::vector<LengthShare>& to) const {
+    if (node.kind != Kind::kList || node.items.size() != 3) return false;
+    const auto min = parse_number<std::int64_t>(node.items[0], key_.range).value;
+    const auto max = parse_number<std::int64_t>(node.items[1], key_.range).value;
+    const auto probability = parse_number<double>(node.items[2], {}).value;
+    if (min && max && probability) to.push_back({*min, *max, *probability});
+    return min && max && probability;
+  }
+
+  /// A list as it is written but for lists in it, anything else by its description.
+  static std::string text_of(const YamlNode& node) {
+    if (node.kind != Kind::kList || node.items.empty()) return node.describe();
+    std::vector<std::string> words;
+    words.reserve(node.items.size());
+    for (const YamlNode& item : node.items)
+      words.push_back(item.kind == Kind::kScalar ? item.text : item.describe());
+    return fmt::format("[{}]", fmt::join(words, ", "));
+  }
+
   /// The node's string; null if an error was recorded.
   const std::string* string_of(const YamlNode& node) {
     if (node.kind != Kind::kScalar) {
@@ -246,7 +283,8 @@ bool is_list(const ConfigKey& key) {
          std::holds_alternative<Member<std::vector<std::int64_t>>>(key.member) ||
          std::holds_alternative<Member<std::vector<double>>>(key.member) ||
          std::holds_alternative<Member<std::array<double, 2>>>(key.member) ||
-         std::holds_alternative<Member<std::optional<IndexRange>>>(key.member);
+         std::holds_alternative<Member<std::optional<IndexRange>>>(key.member) ||
+         std::holds_alternative<Member<std::vector<LengthShare>>>(key.member);
 }
 
 /// Whether every YAML reader reads `text` without quotes as a string.
@@ -318,6 +356,12 @@ struct Printer {
   std::string operator()(Member<std::optional<IndexRange>> m) const {
     const std::optional<IndexRange>& range = of(m);
     return range ? fmt::format("[{}, {}]", range->begin, range->end) : "[]";
+  }
+  std::string operator()(Member<std::vector<LengthShare>> m) const {
+    std::vector<std::string> texts;
+    for (const auto& [min, max, probability] : of(m))
+      texts.push_back(fmt::format("[{}, {}, {}]", min, max, probability));
+    return fmt::format("[{}]", fmt::join(texts, ", "));
   }
   std::string operator()(const EnumMember& m) const { return std::string(m.names[m.get(object)]); }
   std::string operator()(const ChoiceMember& c) const { return of(c.member); }

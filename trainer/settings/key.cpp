@@ -43,6 +43,9 @@ std::string Key::type_text() const {
           [](Member<std::optional<IndexRange>>) -> std::string {
             return "list of two integers [begin, end]";
           },
+          [](Member<std::vector<LengthShare>>) -> std::string {
+            return "list of [minimum, maximum, probability], with lengths";
+          },
           [](const EnumMember& e) { return fmt::format("one of {}", fmt::join(e.names, ", ")); },
           [](const ChoiceMember& c) { return fmt::format("one of {}", fmt::join(c.names, ", ")); },
       },

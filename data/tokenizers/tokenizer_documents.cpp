@@ -91,7 +91,8 @@ std::string byte_level_document(const TokenIds& ids, const TokenPairs& merges) {
   return out.dump();
 }
 
-std::string word_piece_document(const std::vector<std::string>& tokens, bool lowercase) {
+std::string word_piece_document(const std::vector<std::string>& tokens, bool lowercase,
+                                const std::set<std::string>& more_special) {
   Json ids = Json::object();
   for (std::size_t i = 0; i < tokens.size(); ++i) ids[tokens[i]] = i;
   Json out = document({{"type", "WordPiece"},
@@ -99,10 +100,11 @@ std::string word_piece_document(const std::vector<std::string>& tokens, bool low
                        {"continuing_subword_prefix", "##"},
                        {"max_input_chars_per_word", 100},
                        {"vocab", ids}});
+  std::set<std::string> special_names = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+  special_names.insert(more_special.begin(), more_special.end());
   for (std::size_t i = 0; i < tokens.size(); ++i)
-    for (const char* name : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
-      if (tokens[i] == name)
-        out["added_tokens"].push_back(special_token(name, static_cast<std::int32_t>(i)));
+    if (special_names.contains(tokens[i]))
+      out["added_tokens"].push_back(special_token(tokens[i], static_cast<std::int32_t>(i)));
   out["normalizer"] = {{"type", "BertNormalizer"},
                        {"clean_text", true},
                        {"handle_chinese_chars", true},

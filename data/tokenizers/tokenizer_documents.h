@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +22,10 @@ std::string character_document(const std::vector<std::string>& characters);
 /// "<|endoftext|>", if it is there, is a special token.
 std::string byte_level_document(const TokenIds& ids, const TokenPairs& merges);
 
-/// BERT's: token i is tokens[i]. [PAD], [UNK], [CLS], [SEP] and [MASK] are special if they are in
-/// the list.
-std::string word_piece_document(const std::vector<std::string>& tokens, bool lowercase);
+/// BERT's: token i is tokens[i]. [PAD], [UNK], [CLS], [SEP], [MASK] and those of `more_special` are
+/// special if they are in the list.
+std::string word_piece_document(const std::vector<std::string>& tokens, bool lowercase,
+                                const std::set<std::string>& more_special = {});
 
 /// The tokenizer of such a document. `name` is its source; messages have no line numbers, because
 /// the source's lines are not those of the document. Error kData if it is invalid.

@@ -66,8 +66,8 @@ RowConditions row_conditions(const Registry& registry) {
                     .has_hub_form = of_models,
                     .masks = of_models,
                     .varies = {"data.type", {}}};
-  constexpr std::array<std::string_view, 4> kOfTokens = {"", "tokens", "masked_tokens",
-                                                         "labelled_tokens"};
+  constexpr std::array<std::string_view, 5> kOfTokens = {"", "tokens", "masked_tokens",
+                                                         "labelled_tokens", "captioned_images"};
   for (const ModelRow& model : registry.models()) {
     const bool generates = model.inputs.empty() || model.inputs == "tokens";
     if (generates) out.generates_text.values.push_back(model.name);

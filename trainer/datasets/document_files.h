@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/tokens/documents.h"
 #include "data/tokens/text_documents.h"
+#include "trainer/datasets/on_too_long.h"
 #include "trainer/settings/config.h"
 #include "trainer/settings/key.h"
 #include "trainer/settings/report_problem.h"
@@ -25,10 +25,6 @@ enum class Packing : std::uint8_t {
 template <>
 struct EnumNames<Packing> {
   static constexpr std::array<std::string_view, 3> kNames{"none", "across", "within"};
-};
-template <>
-struct EnumNames<OnTooLong> {
-  static constexpr std::array<std::string_view, 2> kNames{"error", "truncate"};
 };
 template <>
 struct EnumNames<DocumentUnit> {

@@ -1,5 +1,7 @@
 // lockstep's own rows: a new model, dataset or optimizer needs its own files and a line here.
+#include "trainer/datasets/captions_data.h"
 #include "trainer/datasets/cifar_data.h"
+#include "trainer/datasets/digit_scenes_data.h"
 #include "trainer/datasets/document_files.h"
 #include "trainer/datasets/hdf5_data.h"
 #include "trainer/datasets/idx_data.h"
@@ -38,6 +40,8 @@ Registry built_in() {
   out.add_dataset<CifarData>();
   out.add_dataset<IdxData>();
   out.add_dataset<Hdf5Data>();
+  out.add_dataset<CaptionsData>();
+  out.add_dataset<DigitScenesData>();
   out.add_dataset<SyntheticData>();
 
   out.add_optimizer<AdamW>();

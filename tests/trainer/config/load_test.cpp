@@ -18,6 +18,7 @@
 #include "trainer/config/show.h"
 #include "trainer/config/yaml_tree.h"
 #include "trainer/datasets/image_folder_data.h"
+#include "trainer/datasets/synthetic_data.h"
 #include "trainer/models/gpt2/gpt2_config.h"
 #include "trainer/models/vision/vision_config.h"
 #include "trainer/optimizers/adamw.h"
@@ -309,6 +310,22 @@ TEST(ConfigLoad, NoBytesCrashTheParser) {
       ASSERT_THAT(error.what(), testing::StartsWith("fuzz.yaml:"));
     }
   }
+}
+
+TEST(ConfigLoad, LengthsAreRangesWithProbabilities) {
+  const auto lengths = [](const std::vector<std::string>& overrides) {
+    return parse(kMlp, overrides).data.keys.as<SyntheticData>().lengths;
+  };
+  EXPECT_THAT(lengths({}), ElementsAre(LengthShare{5, 32, 0.9}, LengthShare{33, 64, 0.09},
+                                       LengthShare{65, 256, 0.01}));
+  EXPECT_THAT(lengths({"data.lengths=[[1, 2, 0.25], [4, 4, 0.75]]"}),
+              ElementsAre(LengthShare{1, 2, 0.25}, LengthShare{4, 4, 0.75}));
+  EXPECT_EQ(config_error(kMlp, {"data.lengths=[[1, 2, 0.25], [4, x, 0.75]]"}),
+            "command line: data.lengths=[[1, 2, 0.25], [4, x, 0.75]]: 'data.lengths' must be a "
+            "list of [minimum, maximum, probability], with lengths >= 1, but entry 2 in it is [4, "
+            "x, 0.75]");
+  EXPECT_THAT(config_yaml(parse(kMlp, {"data.lengths=[[1, 2, 0.25], [4, 4, 0.75]]"}), built_in()),
+              HasSubstr("lengths: [[1, 2, 0.25], [4, 4, 0.75]]"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
+#include "data/captions/caption_file.h"
 #include "data/tokenizers/byte_level.h"
 #include "data/tokenizers/text_stream.h"
 #include "data/tokenizers/tokenizer_documents.h"
@@ -233,6 +234,24 @@ void run_documents(const std::string& input) {
     LS_CHECK(document.label >= 0 && document.label < 3, "label {}", document.label);
 }
 
+std::vector<std::string> caption_files() {
+  return {
+      "{\"image\": \"a.png\", \"caption\": \"a cat\"}\n\n"
+      "{\"captions\": [\"a dog\", \"caf\\u00e9\"], \"image\": \"b/c.jpg\", \"more\": [1]}\r\n",
+      "{\"info\": {},\n\"images\": [{\"id\": 7, \"file_name\": \"a.png\"},\n"
+      "{\"file_name\": \"b\", \"id\": -1}],\n\"annotations\": [{\"image_id\": -1, \"caption\": "
+      "\"a\"},\n"
+      "{\"image_id\": 7, \"id\": 3, \"caption\": \"b c\"}]}"};
+}
+
+void run_captions(const std::string& input) {
+  const MemoryFile file(input);
+  const CaptionFile captions = read_captions(file.path());
+  LS_CHECK(!captions.images.empty(), "no images");
+  for (const CaptionedImage& image : captions.images)
+    LS_CHECK(!image.name.empty() && !image.captions.empty(), "an image without name or captions");
+}
+
 }  // namespace
 
 std::vector<Target> text_targets() {
@@ -291,6 +310,31 @@ std::vector<Target> text_targets() {
                  "18446744073709551616",
                  "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["},
        .run = run_documents,
+       .place = "/proc/self/fd/"},
+      {.name = "captions",
+       .refusal = ErrorKind::kData,
+       .seeds = caption_files,
+       .words = {"{",
+                 "}",
+                 "[",
+                 "]",
+                 ",",
+                 ": ",
+                 "\n",
+                 "\r\n",
+                 "null",
+                 "-0",
+                 "1e9",
+                 "\\u0000",
+                 "\"image\": ",
+                 "\"images\": ",
+                 "\"annotations\": ",
+                 "\"captions\": ",
+                 "\"caption\": ",
+                 "\"id\": ",
+                 "\"image_id\": ",
+                 "18446744073709551616"},
+       .run = run_captions,
        .place = "/proc/self/fd/"},
       {.name = "merges",
        .refusal = ErrorKind::kData,

@@ -22,6 +22,7 @@ class CaptionFileTest : public testing::Test {
   }
   static std::vector<std::string> texts(const CaptionedImage& image) {
     std::vector<std::string> out;
+    out.reserve(image.captions.size());
     for (const Caption& caption : image.captions) out.push_back(caption.text);
     return out;
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "data/samples/dataset.h"
 #include "trainer/task/model.h"
 
 namespace lockstep {

@@ -240,7 +240,7 @@ std::vector<KeyGroup> evaluation_and_checkpoints(const RowConditions& rows) {
          .doc = "Maximum length of these captions; 0 is as many as the model has positions for."},
         {.name = "generate.num_beams",
          .member = bind<&EvalConfig::generate, &EvalGenerateConfig::num_beams>(),
-         .range = {1, 4096},
+         .range = {1, 1024},
          .doc = "Beams of the search for these captions; 1 takes the likeliest token each time."}},
        rows.captions},
       {"early_stopping",

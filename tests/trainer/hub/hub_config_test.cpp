@@ -219,7 +219,7 @@ TEST(FolderKeys, OfAFolderThatIsGoneAreMissedByNewRunsOnly) {
   EXPECT_EQ(usage_error([&] { load_with(hub, "  from_pretrained: " + gone + "\n"); }),
             hub / "run.yaml" + ":3:3: 'model.from_pretrained' " + gone + ": no such folder");
   EXPECT_EQ(load_with(hub, "  from_pretrained: " + gone + "\n", true).missing_folder,
-            "'model.from_pretrained' " + gone + ": no such folder");
+            hub / "run.yaml" + ":3:3: 'model.from_pretrained' " + gone + ": no such folder");
 }
 
 TEST(FolderKeys, OfARunThatGoesOnAreThoseThatWereSaved) {

@@ -142,22 +142,24 @@ TEST(Registry, AModelChecksItsOwnRulesAndItsData) {
                         "idx, hdf5 or synthetic"));
   EXPECT_THAT(registry_error({"model.name=curv"}),
               HasSubstr("must be one of mlp, lenet, resnet, vit, gpt2, llama, bert, "
-                        "bert_classifier, curve, not 'curv'; did you mean"));
+                        "bert_classifier, vit_gpt2, curve, not 'curv'; did you mean"));
 }
 
 TEST(Registry, AShownConfigLoadsAgainWithTheProgramThatHasTheModelOnly) {
   const Registry registry = with_curves();
   const Config config = config_with(registry).config;
   const std::string yaml = config_yaml(config, registry);
-  EXPECT_THAT(yaml,
-              StartsWith("run:\n  dir: runs\n  name: run\n  seed: 1337\nmodel:\n  name: curve\n"
-                         "  width: 4\n  dropout: 0.25\n  n_layer: few\ndata:\n  type: points\n"
-                         "  path: a.csv\n  shuffle: true\n"));
+  EXPECT_THAT(
+      yaml, StartsWith(
+                "run:\n  dir: runs\n  name: run\n  seed: 1337\nmodel:\n  name: curve\n"
+                "  width: 4\n  dropout: 0.25\n  n_layer: few\n  freeze: []\ndata:\n  type: points\n"
+                "  path: a.csv\n  shuffle: true\n"));
   EXPECT_THAT(config_diff(config, saved_config(yaml, "a.h5", registry), registry), ElementsAre());
-  EXPECT_EQ(error_of([&] { saved_config(yaml, "a.h5", built_in()); }),
-            "4: a.h5: was saved by a program with the model 'curve', which this one does not have "
-            "(it has mlp, lenet, resnet, vit, gpt2, llama, bert, bert_classifier); use that "
-            "program, or register the model (Registry::add_model)");
+  EXPECT_EQ(
+      error_of([&] { saved_config(yaml, "a.h5", built_in()); }),
+      "4: a.h5: was saved by a program with the model 'curve', which this one does not have "
+      "(it has mlp, lenet, resnet, vit, gpt2, llama, bert, bert_classifier, vit_gpt2); use that "
+      "program, or register the model (Registry::add_model)");
 }
 
 TEST(Registry, TheSchemaHasEachKeyOfAPathWithItsRows) {
@@ -170,7 +172,7 @@ TEST(Registry, TheSchemaHasEachKeyOfAPathWithItsRows) {
   EXPECT_THAT(text, HasSubstr("Number of classes. Only with model.name: mlp or lenet.\n"));
   EXPECT_THAT(text, HasSubstr("optimizer.learning_rate: number >= 0, required\n    Peak learning "
                               "rate.\n"));
-  EXPECT_THAT(text, HasSubstr("classifies texts), curve (a curve"));
+  EXPECT_THAT(text, HasSubstr("which caption images), curve (a curve"));
   const auto json = nlohmann::json::parse(config_schema_json(with_curves()));
   const auto& layers = json["properties"]["model"]["properties"]["n_layer"]["anyOf"];
   ASSERT_EQ(layers.size(), 2U);
@@ -200,7 +202,7 @@ TEST(Registry, RefusesTwoOfAName) {
               built_in().make_model({"gtp2", {}}, {});
             }),
             "2: no model 'gtp2' is registered, only mlp, lenet, resnet, vit, gpt2, llama, bert, "
-            "bert_classifier; did you mean 'gpt2'?");
+            "bert_classifier, vit_gpt2; did you mean 'gpt2'?");
 }
 
 struct Shuffled : PointsData {

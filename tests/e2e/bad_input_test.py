@@ -197,7 +197,7 @@ class BadFortune(BadInput):
     def test_activations_do_not_fit_the_device(self):
         run = Run(self.folder, "memory", small_gpt(self.text, training__global_batch_size=64,
                                                    training__micro_batch_size=32))
-        ours = r"( +[\d.]+[KM]iB  f32\[[\d,]+\] (gpt2|model)\.cpp:\d+( \(\S+\))?\n?)+"
+        ours = r"( +[\d.]+[KM]iB  f32\[[\d,]+\] (gpt2_decoder|model)\.cpp:\d+( \(\S+\))?\n?)+"
         for ranks in (None, 2):
             outcome = run.start("device.memory_gb=0.0015", ranks=ranks).wait()
             self.assert_fails(outcome, 6)
@@ -232,7 +232,7 @@ class BadFortune(BadInput):
             for error in outcome.errors:
                 self.assertRegex(
                     error, r"^(rank 1: )?step 1: first non-finite value: %h\.0\.ln_1 multiply "
-                    r"f32\[2,32,48\] \(gpt2\.cpp:\d+\), micro-batch 0; loss nan and gradient norm nan "
+                    r"f32\[2,32,48\] \(gpt2_decoder\.cpp:\d+\), micro-batch 0; loss nan and gradient norm nan "
                     r"are not finite; the "
                     r"update was left out, and the run stops \(training\.on_nonfinite: stop\); "
                     r"lower optimizer\.learning_rate, set training\.gradient_clip_norm, or choose "

@@ -156,7 +156,7 @@ class GoodCheckpoints(EndToEndTest):
                        for error in outcome.errors}
         self.assertEqual(len(errors), 1, "all ranks of all jobs say the same")
         self.assertRegex(errors.pop(), r"^first non-finite value: %h\.0\.ln_1 multiply "
-                         r"f32\[2,32,48\] \(gpt2\.cpp:\d+\), micro-batch 0$")
+                         r"f32\[2,32,48\] \(gpt2_decoder\.cpp:\d+\), micro-batch 0$")
 
     def test_only_the_master_needs_the_checkpoint(self):
         run = Run(self.folder, "master", small_gpt(self.text, training__max_steps=20))

@@ -58,16 +58,22 @@ std::string folder_key(const HubPart& part) {
   return fmt::format("model.{}.from_pretrained", part.section);
 }
 
+/// Null if the model has none, or there is no such model.
+const HubFormat* hub_of(const Schema& schema, const Config& config) {
+  for (const ModelRow& model : schema.registry().models())
+    if (model.name == config.model.name && model.hub) return &*model.hub;
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<WeightFolder> weight_folders(const Schema& schema, const Config& config) {
   std::vector<WeightFolder> out;
-  const auto models = schema.registry().models();
-  const auto model = std::ranges::find(models, config.model.name, &Row::name);
-  if (model == models.end() || !model->hub) return out;
+  const HubFormat* format = hub_of(schema, config);
+  if (format == nullptr) return out;
   if (const std::string& path = config.model.from_pretrained; !path.empty())
-    out.push_back({.key = kWholeFolder, .path = path, .part = "", .format = *model->hub});
-  for (const HubPart& part : model->hub->parts) {
+    out.push_back({.key = kWholeFolder, .path = path, .part = "", .format = *format});
+  for (const HubPart& part : format->parts) {
     const std::string key = folder_key(part);
     for (const std::string& path : texts_of(*schema.find(key, config), config))
       out.push_back(
@@ -78,9 +84,9 @@ std::vector<WeightFolder> weight_folders(const Schema& schema, const Config& con
 
 void clear_weight_folders(const Schema& schema, Config& config) {
   config.model.from_pretrained.clear();
-  const ModelRow& model = schema.registry().at(config.model);
-  if (!model.hub) return;
-  for (const HubPart& part : model.hub->parts)
+  const HubFormat* format = hub_of(schema, config);
+  if (format == nullptr) return;
+  for (const HubPart& part : format->parts)
     reset_value(*schema.find(folder_key(part), config), config);
 }
 

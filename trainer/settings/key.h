@@ -155,9 +155,10 @@ struct Key {
 template <auto Part>
 std::vector<Key> nested(std::string_view name, std::vector<Key> keys) {
   using Struct = decltype(struct_of_member(Part));
+  const std::string prefix = std::string(name) + ".";
   for (Key& key : keys) {
-    key.name = std::string(name) + "." + key.name;
-    for (std::string& alias : key.aliases) alias = std::string(name) + "." + alias;
+    key.name.insert(0, prefix);
+    for (std::string& alias : key.aliases) alias.insert(0, prefix);
     key.part = [](void* object) -> void* { return &(static_cast<Struct*>(object)->*Part); };
   }
   return keys;

@@ -7,7 +7,8 @@ namespace {
 /// The names of a half within the whole.
 HubValues within(const std::string& half, const HubValues& values) {
   HubValues out;
-  for (const auto& [key, value] : values) out[half + "." + key] = value;
+  const std::string prefix = half + ".";
+  for (const auto& [key, value] : values) out[std::string(prefix).append(key)] = value;
   return out;
 }
 
@@ -58,7 +59,7 @@ HubFormat decoder_part() {
   const std::string body = "decoder.transformer.";
   HubFormat out = Gpt2Config::hub();
   out.read.push_back({"*", body + "*"});
-  for (std::string& name : out.ignored) name = body + name;
+  for (std::string& name : out.ignored) name.insert(0, body);
   for (HubTied& tied : out.tied)
     tied = {.name = body + tied.name, .parameter = body + tied.parameter};
   out.may_lack = {body + "h.*.crossattention.*", body + "h.*.ln_cross_attn.*"};

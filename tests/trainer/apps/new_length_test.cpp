@@ -14,16 +14,16 @@
 namespace lockstep {
 namespace {
 
-/// Steps of a small GPT-2, compiled one after the other as a run does.
+/// Steps of a small model, compiled one after the other as a run does.
 struct CompiledLengths {
-  explicit CompiledLengths(std::string model) : model_(std::move(model)) {}
+  /// `config`: the sections "model" and "training".
+  explicit CompiledLengths(std::string config) : config_(std::move(config)) {}
 
   void compile(int length) {
     const std::string text = fmt::format(
-        "model: {{name: gpt2, n_layer: 2, n_head: 2, n_embd: 128, block_size: 256, "
-        "vocab_size: 300{}\ndata: {{type: synthetic, sequence_length: {}}}\n"
+        "{}data: {{type: synthetic, sequence_length: {}}}\n"
         "optimizer: {{name: adamw, learning_rate: 0.001}}\n",
-        model_, length);
+        config_, length);
     Graph step =
         compile_config(parse_config(text, "test.yaml", registry_).config, registry_).step->step;
     steps_.push_back(load_step(
@@ -40,14 +40,18 @@ struct CompiledLengths {
     return out;
   }
 
-  std::string model_;
+  std::string config_;
   Registry registry_ = built_in();
   CompileOptions options_ = options();
   std::vector<std::shared_ptr<LoadedStep>> steps_;
 };
 
-void expect_nothing_new(const std::string& model) {
-  CompiledLengths steps(model);
+constexpr const char* kGpt2 =
+    "model: {name: gpt2, n_layer: 2, n_head: 2, n_embd: 128, block_size: 256, vocab_size: 300";
+constexpr const char* kBatch = "global_batch_size: 4, micro_batch_size: 4";
+
+void expect_nothing_new(const std::string& config) {
+  CompiledLengths steps(config);
   steps.compile(64);
   const std::int64_t functions = steps.kernels.compiled();
   EXPECT_GT(functions, 10);
@@ -59,13 +63,24 @@ void expect_nothing_new(const std::string& model) {
 }
 
 TEST(NewLength, CompilesNoFunctionInF32) {
-  expect_nothing_new("}\ntraining: {max_steps: 1, global_batch_size: 4, micro_batch_size: 4}");
+  expect_nothing_new(fmt::format("{}}}\ntraining: {{max_steps: 1, {}}}\n", kGpt2, kBatch));
 }
 
 TEST(NewLength, CompilesNoFunctionInBf16WithDropout) {
   expect_nothing_new(
-      ", dropout: 0.1}\n"
-      "training: {max_steps: 1, global_batch_size: 4, micro_batch_size: 4, precision: bf16-mixed}");
+      fmt::format("{}, dropout: 0.1}}\ntraining: {{max_steps: 1, precision: bf16-mixed, {}}}\n",
+                  kGpt2, kBatch));
+}
+
+TEST(NewLength, OfCaptionsCompilesNoFunction) {
+  expect_nothing_new(fmt::format(
+      "model:\n"
+      "  name: vit_gpt2\n"
+      "  encoder: {{image_size: 32, patch_size: 8, hidden_size: 64, num_hidden_layers: 2, "
+      "num_attention_heads: 2, intermediate_size: 96}}\n"
+      "  decoder: {{n_layer: 2, n_head: 2, n_embd: 128, n_positions: 256, vocab_size: 300}}\n"
+      "training: {{max_steps: 1, {}}}\n",
+      kBatch));
 }
 
 }  // namespace

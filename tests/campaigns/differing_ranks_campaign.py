@@ -18,10 +18,11 @@ from lockstep_runs import Job, Run, corpus, images, small_gpt
 STEPS = 2
 #: What may stand where a name of something is wanted.
 NAMES = {"early_stopping.metric": "eval/accuracy", "eval.metrics": '["perplexity"]', "data.group_by_length": "64",
-         "data.buckets": "[16, 48]", "model.head_dim": "4"}
+         "data.buckets": "[16, 48]", "data.lengths": "[[2, 6, 1]]", "model.head_dim": "4"}
 #: A rank's own file of the same content must make no difference.
 FILES = ("data.path", "data.labels", "data.val_path", "data.val_labels", "tokenizer.vocab", "tokenizer.merges",
-         "tokenizer.path", "model.from_pretrained")
+         "tokenizer.path", "data.images", "data.val_images", "model.from_pretrained", "model.encoder.from_pretrained",
+         "model.decoder.from_pretrained")
 
 
 def small_network(**changes):
@@ -69,7 +70,8 @@ def base_configs(campaign):
             small_network(**idx), small_network(**idx_with_validation), *image_runs(folder),
             small_network(model__name="lenet", model__hidden_sizes=None, optimizer__name="adamw"),
             *(small_network(model__hidden_sizes=None, **model) for model in text_models() + image_models()),
-            *document_runs(folder, text, tiny), exported_model(campaign, text, tiny)]
+            *document_runs(folder, text, tiny), exported_model(campaign, text, tiny),
+            *captioner_runs(campaign, text, tiny, image_path, label_path)]
 
 
 def image_runs(folder):
@@ -118,14 +120,49 @@ def document_runs(folder, text, tiny):
             small_network(model__hidden_sizes=None, **labelled_run)]
 
 
-def exported_model(campaign, text, tiny):
-    """A run that begins with a folder of the hub's form, and its tokenizer."""
-    run = Run(campaign.folder, "exported", small_gpt(text, **tiny))
+def exported(campaign, name, config):
+    """A folder of the hub's form."""
+    run = Run(campaign.folder, name, config)
     run.train()
-    hub = campaign.folder / "hub"
+    hub = campaign.folder / f"hub_{name}"
     outcome = Job(["export", run.path, "--to", hub], campaign.folder).wait()
     if outcome.code != 0:
         raise AssertionError(str(outcome))
+    return hub
+
+
+def captioner_runs(campaign, text, tiny, image_path, label_path):
+    """Runs of a captioner on all kinds of captions."""
+    folder = campaign.folder
+    vit = {"image_size": 32, "patch_size": 16, "num_channels": 1, "hidden_size": 16, "num_hidden_layers": 1,
+           "num_attention_heads": 2, "intermediate_size": 16}
+    sizes = {f"model__encoder__{key}": value for key, value in vit.items()} | {
+        "model__decoder__n_layer": 1, "model__decoder__n_head": 2, "model__decoder__n_embd": 16,
+        "model__decoder__n_positions": 16, "model__name": "vit_gpt2", "model__hidden_sizes": None,
+        "training__micro_batch_size": 8}
+    scenes = {"data__type": "digit_scenes", "data__path": str(image_path), "data__labels": str(label_path),
+              "data__digit_px": 8, "data__num_samples": 32, "data__val_samples": 16}
+    pictures, captions = folder / "pictures", folder / "captions.jsonl"
+    pictures.mkdir()
+    for n in range(16):
+        (pictures / f"{n}.png").write_bytes(made_data.png(bytes([16 * n] * 1024), 32, 32))
+    captions.write_text("".join(json.dumps({"image": f"{n}.png", "captions": ["a b", "c"]}) + "\n" for n in range(16)))
+    words = {"tokenizer__type": "char", "model__decoder_start_token_id": 0, "model__eos_token_id": 1}
+    hub_vit = exported(campaign, "vit", small_network(
+        model__name="vit", model__hidden_sizes=None, **{f"model__{key}": value for key, value in vit.items()}))
+    hub_gpt2 = exported(campaign, "gpt2", small_gpt(text, **dict(tiny, model__block_size=16)))
+    return [small_network(**sizes, **scenes, eval__generate__max_samples=8),
+            small_network(**sizes, **words, data__type="captions", data__path=str(captions), data__images=str(pictures),
+                          data__val_path=str(captions), data__val_images=str(pictures)),
+            small_network(**sizes, model__decoder__vocab_size=40),
+            small_network(model__name="vit_gpt2", model__hidden_sizes=None, tokenizer__type="none",
+                          model__encoder__from_pretrained=str(hub_vit), training__micro_batch_size=8,
+                          model__decoder__from_pretrained=str(hub_gpt2))]
+
+
+def exported_model(campaign, text, tiny):
+    """A run that begins with a folder of the hub's form, and its tokenizer."""
+    hub = exported(campaign, "exported", small_gpt(text, **tiny))
     return small_gpt(text, **dict(tiny, model__from_pretrained=str(hub), tokenizer__type="file",
                                   tokenizer__path=str(hub / "tokenizer.json")))
 

@@ -164,6 +164,10 @@ class Frozen(CaptionerTest):
         outcome = self.run_of("unmatched", model__freeze=["encoders.*"]).train(expect=2)
         self.assertIn("'model.freeze': no parameter of the model matches 'encoders.*'", outcome.text)
 
+    def test_nothing_is_left(self):
+        outcome = self.run_of("all_frozen", model__freeze=["*"]).train(expect=2)
+        self.assertIn("'model.freeze' leaves no parameter to train", outcome.text)
+
 
 if __name__ == "__main__":
     lockstep_runs.main()

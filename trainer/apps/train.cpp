@@ -301,6 +301,8 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     start.spec.values = [pretrained](const std::string& name) {
       return value_of(pretrained, name);
     };
+  LS_USER_CHECK(config.model.freeze.empty() || !model->parameters().trained().empty(),
+                "'model.freeze' leaves no parameter to train");
   if (options.dry_run) return dry_run(config, registry, settings, session, *model, data, plan);
 
   if (total_steps > (saved ? saved->trainer().step : 0))

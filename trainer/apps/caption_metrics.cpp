@@ -1,7 +1,6 @@
 #include "trainer/apps/caption_metrics.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "core/base/error.h"
@@ -68,11 +67,10 @@ MoreMetrics caption_metrics_of(const Config& config, const DataNeeds& needs, con
   sample.temperature = 0;
   sample.num_beams = asked.num_beams;
   sample.max_new_tokens = asked.max_new_tokens > 0 ? asked.max_new_tokens : needs.sequence_length;
-  const auto kept = std::make_shared<const SampleConfig>(std::move(sample));
-  const Captioner captioner(runtime.engine(), model, compute_dtype, needs, *data.tokenizer, *kept);
+  const Captioner captioner(runtime.engine(), model, compute_dtype, needs, *data.tokenizer,
+                            std::move(sample));
   return [=, &data, &runtime](std::int64_t max_batches) {
     const std::int64_t of_batches = max_batches > 0 ? max_batches * batch_size : asked.max_samples;
-    (void)kept;  // the captioner refers to it
     return caption_metrics(captioner, data.captioned, std::min(asked.max_samples, of_batches),
                            batch_size, runtime.communicator(), runtime.activity());
   };

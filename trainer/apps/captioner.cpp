@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/files/utf8.h"
 #include "data/samples/collate.h"
 #include "data/tokenizers/text_stream.h"
 #include "trainer/datasets/caption_tokens.h"
@@ -12,23 +13,23 @@
 namespace lockstep {
 
 Captioner::Captioner(Engine& engine, const Model& model, DType compute_dtype,
-                     const DataNeeds& needs, const Tokenizer& tokenizer, const SampleConfig& sample)
+                     const DataNeeds& needs, const Tokenizer& tokenizer, SampleConfig sample)
     : engine_(engine),
       model_(model),
       compute_dtype_(compute_dtype),
       length_(needs.sequence_length),
       tokenizer_(tokenizer),
-      sample_(sample) {
+      sample_(std::move(sample)) {
   const CaptionFrame frame = caption_frame(needs, tokenizer);
   end_ = frame.end;
   prompt_ = {frame.start};
-  const std::vector<std::int32_t> words = tokenizer.encode(sample.prompt);
+  const std::vector<std::int32_t> words = tokenizer.encode(sample_.prompt);
   prompt_.insert(prompt_.end(), words.begin(), words.end());
 }
 
 std::string Captioner::text_of(const std::vector<std::int32_t>& tokens) const {
   TextStream stream(tokenizer_, std::span(prompt_).subspan(1));
-  std::string out = sample_.prompt;
+  std::string out = valid_utf8(sample_.prompt);
   for (const std::int32_t token : tokens)
     if (!tokenizer_.is_special(token)) out += stream.add(token);
   return out + stream.finish();

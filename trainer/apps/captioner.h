@@ -18,10 +18,10 @@ namespace lockstep {
 class Captioner {
  public:
   /// `sample`: how captions are generated; those of beam search if num_beams is above 1, else
-  /// drawn. All must outlive it. Error kUsage if neither model nor tokenizer have tokens around
-  /// captions.
+  /// drawn. Engine, model and tokenizer must outlive it. Error kUsage if neither model nor
+  /// tokenizer have tokens around captions.
   Captioner(Engine& engine, const Model& model, DType compute_dtype, const DataNeeds& needs,
-            const Tokenizer& tokenizer, const SampleConfig& sample);
+            const Tokenizer& tokenizer, SampleConfig sample);
 
   /// The captions of `inputs`, the field "image" [n,C,H,W]: num_samples of each image, the best
   /// first with beam search. A caption ends with the end token, after max_new_tokens, or where the
@@ -38,7 +38,7 @@ class Captioner {
   DType compute_dtype_;
   std::int64_t length_;
   const Tokenizer& tokenizer_;
-  const SampleConfig& sample_;
+  SampleConfig sample_;
   std::vector<std::int32_t> prompt_;  ///< the start token and those of sample.prompt
   std::int32_t end_ = 0;
 };

@@ -17,6 +17,7 @@
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
+#include "trainer/datasets/caption_tokens.h"
 #include "trainer/datasets/image_settings.h"
 #include "trainer/hub/hub_config.h"
 #include "trainer/registry/registry.h"
@@ -123,21 +124,21 @@ HubValues timm_image_values(const ExportSource& source, const Registry& registry
   return out;
 }
 
-/// The tokens around a text, where the model's own keys leave them to the tokenizer.
-void add_token_ids(const ExportSource& source, HubValues& values) {
+/// The tokens around a text; those around a caption as it was trained with.
+void add_token_ids(const ExportSource& source, const DataNeeds& needs, HubValues& values) {
   const SpecialTokens special = source.tokenizer ? source.tokenizer->special() : SpecialTokens{};
-  const auto start = special.bos ? special.bos : special.eos;
-  const auto add = [&](const char* key, const std::optional<std::int32_t>& id) {
-    const auto own = values.find(key);
-    if (own == values.end() || own->second == "-1") values[key] = json_of(id);
-  };
-  if (source.format.generates) {
-    add("bos_token_id", start);
-    add("eos_token_id", special.eos);
+  if (source.format.generates)
+    values["bos_token_id"] = json_of(special.bos ? special.bos : special.eos);
+  if (needs.inputs == "captioned_images") {
+    const CaptionFrame frame =
+        source.tokenizer ? caption_frame(needs, *source.tokenizer) : caption_frame(needs);
+    values[kDecoderStart] = std::to_string(frame.start);
+    values["eos_token_id"] = std::to_string(frame.end);
+    values["pad_token_id"] = std::to_string(frame.pad);
+    return;
   }
-  const bool captions = values.contains(kDecoderStart);
-  if (captions) add(kDecoderStart, start);
-  if (captions || special.pad) add("pad_token_id", special.pad ? special.pad : special.eos);
+  if (source.format.generates) values["eos_token_id"] = json_of(special.eos);
+  if (special.pad) values["pad_token_id"] = json_of(special.pad);
 }
 
 HubValues config_values(const ExportSource& source, const Registry& registry) {
@@ -158,7 +159,7 @@ HubValues config_values(const ExportSource& source, const Registry& registry) {
   if (source.format.to_hub != nullptr) source.format.to_hub(out);
   if (of_timm) return out;
   add_labels(source, out);
-  add_token_ids(source, out);
+  add_token_ids(source, registry.needs(source.config.model), out);
   out["architectures"] = Json::array({source.format.architectures.front()}).dump();
   out["model_type"] = Json(source.format.model_type).dump();
   out["torch_dtype"] = Json("float32").dump();

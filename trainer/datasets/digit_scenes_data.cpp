@@ -63,11 +63,7 @@ std::string scene_words() {
 
 std::vector<Key> DigitScenesData::keys() {
   std::vector<Key> out = idx_keys<DigitScenesData>();
-  out.push_back({.name = "val_fraction",
-                 .member = bind<&DigitScenesData::val_fraction>(),
-                 .range = fraction(),
-                 .doc = "Part at the end of data.path that is kept for validation when there is no "
-                        "val_path."});
+  out.push_back(val_fraction_key<DigitScenesData>());
   out.push_back({.name = "num_samples",
                  .member = bind<&DigitScenesData::num_samples>(),
                  .range = count_at_least(1),
@@ -95,10 +91,7 @@ void DigitScenesData::check(const Config& run, const ReportProblem& report) cons
   check_images(images, run, report);
   if (!val_path.empty()) return;
   check_idx_ranges(*this, report);
-  if (!val_range && val_fraction == 0 && run.eval.interval > 0)
-    report({"eval.interval", "data.val_fraction", "data.val_path", "data.type"},
-           "'eval.interval' asks for evaluation, but 'data.val_fraction: 0' leaves nothing to "
-           "evaluate on");
+  if (!val_range) check_validation(*this, run, report);
 }
 
 DataSource DigitScenesData::open(const OpenContext& context) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/images/image_array.h"
+#include "trainer/datasets/path_keys.h"
 #include "trainer/settings/config.h"
 #include "trainer/settings/key.h"
 #include "trainer/settings/report_problem.h"
@@ -16,25 +17,14 @@ namespace lockstep {
 template <class Data>
 std::vector<Key> idx_keys() {
   return {
-      {.name = "path",
-       .member = bind<&Data::path>(),
-       .doc = "File to train on; for text and tokens also a list of files read one after the "
-              "other.",
-       .required = true,
-       .per_rank = true,
-       .file = true},
+      path_key<Data>(),
       {.name = "labels",
        .member = bind<&Data::labels>(),
        .doc = "IDX file of the labels of data.path.",
        .required = true,
        .per_rank = true,
        .file = true},
-      {.name = "val_path",
-       .member = bind<&Data::val_path>(),
-       .doc = "File or files to validate on; without it, a part of data.path is used.",
-       .may_be_empty = true,
-       .per_rank = true,
-       .file = true},
+      val_path_key<Data>(),
       {.name = "val_labels",
        .member = bind<&Data::val_labels>(),
        .doc = "IDX file of the labels of data.val_path.",

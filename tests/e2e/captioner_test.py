@@ -108,6 +108,10 @@ class Folders(CaptionerTest):
         back.train()
         for name, value in parameters(back.checkpoint(0)).items():
             numpy.testing.assert_array_equal(value, ours[name], name)
+        config["decoder"]["cross_attention_hidden_size"] = 24
+        (folder / "config.json").write_text(json.dumps(config))
+        text = Run(self.folder, "projected_inside", again).train(expect=2).text
+        self.assertIn("decoder.cross_attention_hidden_size", text)
 
     def test_halves(self):
         pixels, labels = map(str, self.files)

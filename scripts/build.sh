@@ -10,14 +10,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 preset=${1:-release}
 shift || true
 
-# A compiler takes up to about 1.7 GB, for a batch of sources.
+# A compiler takes up to about 2 GB, for a batch of sources.
 memory_kb=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
 cgroup_limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
 if [[ $cgroup_limit =~ ^[0-9]+$ ]] && ((cgroup_limit / 1024 < memory_kb)); then
   memory_kb=$((cgroup_limit / 1024))
 fi
 jobs=$(nproc)
-affordable=$((memory_kb / (1792 * 1024)))
+affordable=$((memory_kb / (2048 * 1024)))
 ((affordable >= jobs)) || jobs=$((affordable > 1 ? affordable : 1))
 jobs=${JOBS:-$jobs}
 

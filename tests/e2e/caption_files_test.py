@@ -23,7 +23,8 @@ class CaptionFiles(EndToEndTest):
         (cls.folder / "images").mkdir()
         for i, label in enumerate(labels):
             name = f"images/{i:02}.png"
-            (cls.folder / name).write_bytes(made_data.png(pixels[i * size:(i + 1) * size], made_data.SIDE, made_data.SIDE))
+            image = pixels[i * size:(i + 1) * size]
+            (cls.folder / name).write_bytes(made_data.png(image, made_data.SIDE, made_data.SIDE))
             captions = [words.format(label) for words in CAPTIONS[i % len(CAPTIONS)]]
             cls.lines.append({"image": name, "captions": captions})
         cls.train_file = cls.json_lines("train.jsonl", cls.lines[:48])
@@ -54,8 +55,8 @@ class CaptionFiles(EndToEndTest):
         return {
             "model.name": "vit_gpt2",
             "model.encoder.image_size": 28, "model.encoder.patch_size": 14, "model.encoder.num_channels": 1,
-            "model.encoder.hidden_size": 24, "model.encoder.num_hidden_layers": 1, "model.encoder.num_attention_heads": 2,
-            "model.encoder.intermediate_size": 40,
+            "model.encoder.hidden_size": 24, "model.encoder.num_hidden_layers": 1,
+            "model.encoder.num_attention_heads": 2, "model.encoder.intermediate_size": 40,
             "model.decoder.n_layer": 1, "model.decoder.n_head": 2, "model.decoder.n_embd": 32,
             "model.decoder.n_positions": 40,
             "tokenizer.type": "file", "tokenizer.path": str(self.tokenizer),

@@ -116,7 +116,7 @@ def said_right(binary, run, scenes):
     for first in range(0, len(paths), CALL):
         some = paths[first:first + CALL]
         text = jobs.call([binary, "generate", run, "--image", *some])
-        said = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+        said = dict(line.split(": ", 1) if ": " in line else (line.rstrip(":"), "") for line in text.splitlines())
         missing = [path for path in some if str(path) not in said]
         if missing:
             raise Failed(f"{run}: lockstep generate says nothing of {missing[0]}:\n{text[:500]}")

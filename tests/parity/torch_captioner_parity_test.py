@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from torch_beam_search_test import CLOSE_CANDIDATES, CLOSE_SCORES, Reference
-from torch_training import STEPS, TorchTraining, h5py, np, torch
+from torch_training import STEPS, TorchTraining, np, torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 import lockstep_runs  # noqa: E402
@@ -126,25 +126,9 @@ def made_scenes(count, model, dice):
 class CaptionerParity(TorchTraining):
     def made(self, model, batch=16):
         """What compare() takes."""
-        counts = {"train": STEPS * batch, "validation": 4 * batch + 3}
-        scenes = made_scenes(sum(counts.values()), model, np.random.default_rng(5))
-        files = {"train": {name: values[:counts["train"]] for name, values in scenes.items()},
-                 "validation": {name: values[counts["train"]:] for name, values in scenes.items()}}
-        for split, fields in files.items():
-            with h5py.File(self.folder / f"{split}.h5", "w") as file:
-                for name, values in fields.items():
-                    file[name] = values
-        self.validation = {name: torch.tensor(values) for name, values in files["validation"].items()}
-
-        def batches(step):
-            rows = slice(step * batch, (step + 1) * batch)
-            return ({name: torch.tensor(values[rows]) for name, values in files["train"].items()},)
-
-        return model.config | {
-            "data.type": "arrays", "data.path": str(self.folder / "train.h5"),
-            "data.val_path": str(self.folder / "validation.h5"), "training.global_batch_size": batch,
-            "training.micro_batch_size": 4, "eval.interval": STEPS, "eval.batch_size": batch,
-        }, model, batches
+        dice = np.random.default_rng(5)
+        config, batches = self.arrays(lambda count: made_scenes(count, model, dice), STEPS, batch)
+        return model.config | config | {"training.micro_batch_size": 4}, model, batches
 
     def test_unequal_widths(self):
         self.compare(*self.made(Captioner()), evaluation=True)

@@ -120,6 +120,29 @@ class TorchTraining(EndToEndTest):
         print(f"    evaluation: loss {ours:.6f}, relative deviation {ours / theirs - 1:.1e}")
         self.assertLess(abs(ours / theirs - 1), EVALUATION_TOLERANCE)
 
+    def arrays(self, make, steps, batch):
+        """Samples as files: those of `steps` batches to train on, and self.validation. make(count) gives fields. The
+        config's keys for them, and what compare() takes as batches."""
+        count = steps * batch
+        samples = make(count + 4 * batch + 3)
+        files = {"train": {name: values[:count] for name, values in samples.items()},
+                 "validation": {name: values[count:] for name, values in samples.items()}}
+        for split, fields in files.items():
+            with h5py.File(self.folder / f"{split}.h5", "w") as file:
+                for name, values in fields.items():
+                    file[name] = values
+        self.validation = {name: torch.tensor(values) for name, values in files["validation"].items()}
+
+        def batches(step):
+            rows = slice(step * batch, (step + 1) * batch)
+            return ({name: torch.tensor(values[rows]) for name, values in files["train"].items()},)
+
+        return {
+            "data.type": "arrays", "data.path": str(self.folder / "train.h5"),
+            "data.val_path": str(self.folder / "validation.h5"), "training.global_batch_size": batch,
+            "eval.interval": steps, "eval.batch_size": batch,
+        }, batches
+
     def compare(self, config, loss_of, batches, evaluation=False):
         torch.set_num_threads(1)
         weights, losses, norms = self.lockstep_losses(config | {"training.precision": "fp32"})

@@ -152,25 +152,8 @@ class VisionParity(TorchTraining):
     def made(self, model, steps, batch, seed=21):
         """What compare() takes but the model."""
         dice = np.random.default_rng(seed)
-        counts = {"train": steps * batch, "validation": 4 * batch + 3}
-        all_images = made_images(sum(counts.values()), model.shape, model.classes, dice)
-        files = {"train": {name: values[:counts["train"]] for name, values in all_images.items()},
-                 "validation": {name: values[counts["train"]:] for name, values in all_images.items()}}
-        for split, fields in files.items():
-            with h5py.File(self.folder / f"{split}.h5", "w") as file:
-                for name, values in fields.items():
-                    file[name] = values
-        self.validation = {name: torch.tensor(values) for name, values in files["validation"].items()}
-
-        def batches(step):
-            rows = slice(step * batch, (step + 1) * batch)
-            return ({name: torch.tensor(values[rows]) for name, values in files["train"].items()},)
-
-        return model.config | {
-            "data.type": "arrays", "data.path": str(self.folder / "train.h5"),
-            "data.val_path": str(self.folder / "validation.h5"), "training.global_batch_size": batch,
-            "eval.interval": steps, "eval.batch_size": batch,
-        }, batches
+        config, batches = self.arrays(lambda count: made_images(count, model.shape, model.classes, dice), steps, batch)
+        return model.config | config, batches
 
     def vit(self, qkv_bias):
         model = Vit(qkv_bias)

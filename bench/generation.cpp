@@ -41,9 +41,11 @@ struct Place {
     const auto begin = std::chrono::steady_clock::now();
     if (beams > 1) {
       // The best beam is continued twice, and the last one falls out.
-      std::vector<std::int32_t> places;
-      for (std::int32_t row = 0; row < static_cast<std::int32_t>(rows.samples()); ++row)
-        places.push_back(row % static_cast<std::int32_t>(beams) == 0 ? row : row - 1);
+      const auto count = static_cast<std::int32_t>(rows.samples());
+      std::vector<std::int32_t> places(static_cast<std::size_t>(count));
+      for (std::int32_t row = 0; row < count; ++row)
+        places[static_cast<std::size_t>(row)] =
+            row % static_cast<std::int32_t>(beams) == 0 ? row : row - 1;
       rows.reorder(places);
     }
     (void)rows.next_logits();

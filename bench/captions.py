@@ -144,7 +144,7 @@ def train_and_measure(options, binary, folder, scenes):
     for seed in range(1, options.seeds + 1):
         steps = int(options.tflop * 1000 / gflop / (1 if seed == 1 else 4))
         begin = time.monotonic()
-        experiment.train(seed, f"training.max_steps={steps}")
+        experiment.train(seed, f"training.max_steps={steps}", "checkpoint.save_interval=0")
         as_stated = measure(binary, folder / "runs" / f"seed{seed}", scenes)
         print(f"seed {seed}: {steps * gflop / 1000:.0f} TFLOP in {(time.monotonic() - begin) / 60:.0f} minutes",
               file=sys.stderr)

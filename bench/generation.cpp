@@ -124,8 +124,7 @@ void run(const std::string& path, std::vector<std::string> overrides) {
     std::ranges::sort(seconds);
     fmt::print(
         "{} samples, {} beams, position {:>5}: {:.2f} ms median, {:.2f} minimum; {:.2f} of the "
-        "lower "
-        "bound, {:.2f} at best\n",
+        "lower bound, {:.2f} at best\n",
         count, beams, position, seconds[seconds.size() / 2] * 1e3, seconds[0] * 1e3,
         seconds[seconds.size() / 2] / least, seconds[0] / least);
   }

@@ -14,6 +14,11 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options("SHELL:--param ggc-min-heapsize=3000000")
 endif()
+# gold, which Debian's binutils have, links a program in a fifth of the time of the default linker.
+find_program(LOCKSTEP_GOLD ld.gold)
+if(LOCKSTEP_GOLD)
+  add_link_options(-fuse-ld=gold)
+endif()
 
 # Most of the time that a small source takes goes into headers and the templates that they instantiate. So sources are
 # compiled several at once, in files that include them. Three things follow. Names in unnamed namespaces must differ

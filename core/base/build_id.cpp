@@ -34,12 +34,19 @@ std::string find_in_notes(const char* notes, std::size_t size) {
   return {};
 }
 
+/// Of the hashes of its blocks: memory for a whole executable costs a multiple of the reading.
 Hash128 hash_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  std::string content(file ? static_cast<std::size_t>(file.tellg()) : 0, '\0');
-  file.seekg(0).read(content.data(), static_cast<std::streamsize>(content.size()));
-  LS_CHECK(file && !content.empty(), "{} cannot be read", path);
-  return hash128(content.data(), content.size());
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> block(64 << 10);
+  Hasher hasher;
+  std::streamsize total = 0;
+  while (file) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    hasher.value(hash128(block.data(), static_cast<std::size_t>(file.gcount())));
+    total += file.gcount();
+  }
+  LS_CHECK(file.eof() && total > 0, "{} cannot be read", path);
+  return hasher.finish();
 }
 
 /// A file that is mapped into this process.
@@ -105,9 +112,12 @@ std::vector<BuildPart> build_parts() {
 }
 
 Hash128 build_id() {
-  Hasher hasher;
-  for (const BuildPart& part : build_parts()) hasher.value(part.id);
-  return hasher.finish();
+  static const Hash128 id = [] {
+    Hasher hasher;
+    for (const BuildPart& part : build_parts()) hasher.value(part.id);
+    return hasher.finish();
+  }();
+  return id;
 }
 
 }  // namespace lockstep

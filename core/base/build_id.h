@@ -23,7 +23,7 @@ struct BuildPart {
 std::vector<BuildPart> build_parts();
 
 /// A hash of all of them: equal for copies of one executable with the same libraries, different as
-/// soon as a byte of it was changed.
+/// soon as a byte of it was changed. The process reads the files once.
 Hash128 build_id();
 
 }  // namespace lockstep

@@ -40,11 +40,12 @@ Hash128 hash_file(const std::string& path) {
   std::vector<char> block(64 << 10);
   Hasher hasher;
   std::streamsize total = 0;
-  while (file) {
+  do {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
-    hasher.value(hash128(block.data(), static_cast<std::size_t>(file.gcount())));
+    if (file.gcount() > 0)
+      hasher.value(hash128(block.data(), static_cast<std::size_t>(file.gcount())));
     total += file.gcount();
-  }
+  } while (file);
   LS_CHECK(file.eof() && total > 0, "{} cannot be read", path);
   return hasher.finish();
 }

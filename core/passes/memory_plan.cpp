@@ -6,6 +6,7 @@
 #include "core/ir/group.h"
 #include "core/passes/buffer_aliases.h"
 #include "core/passes/pack_intervals.h"
+#include "core/passes/unwritten_outputs.h"
 
 namespace lockstep {
 namespace {
@@ -20,7 +21,8 @@ struct Block {
   Lifetime lifetime;
   std::vector<ValueId> values;  ///< by birth; a scratch area holds that of its one node
   bool scratch = false;
-  std::int32_t output = -1;  ///< not in the arena
+  std::int32_t output = -1;  ///< in whose memory it lies; -1: in the arena
+  std::int64_t offset = 0;   ///< there
 };
 
 class Planner {
@@ -140,8 +142,7 @@ class Planner {
       if (graph_[id].op != Op::kConstant) continue;
       plan_.values[index_of(id)] = {SlotKind::kConstant, 0, plan_.constant_bytes,
                                     bytes_of(graph_[id])};
-      plan_.constant_bytes +=
-          (bytes_of(graph_[id]) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+      plan_.constant_bytes += arena_bytes(bytes_of(graph_[id]));
     }
   }
 
@@ -198,10 +199,10 @@ class Planner {
   }
 
   void give_slots_to_blocks() {
+    move_to_unwritten_outputs();
     for (const Block& block : blocks_)
-      for (const ValueId id : block.values)
-        if (block.output >= 0)
-          plan_.values[index_of(id)] = {SlotKind::kOutput, block.output, 0, block.lifetime.bytes};
+      if (block.output >= 0)
+        give_slot(block, {SlotKind::kOutput, block.output, block.offset, block.lifetime.bytes});
     std::erase_if(blocks_, [](const Block& block) { return block.output >= 0; });
     std::vector<Lifetime> lifetimes;
     lifetimes.reserve(blocks_.size());
@@ -230,13 +231,43 @@ class Planner {
         lifetimes.push_back(block.lifetime);
       }
     const ArenaPacking packing = pack_intervals(lifetimes);
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-      const Slot slot{SlotKind::kArena, 0, plan_.arena_bytes + packing.offsets[b],
-                      lifetimes[b].bytes};
-      for (const ValueId id : blocks[b]->values)
-        (blocks[b]->scratch ? plan_.scratch : plan_.values)[index_of(id)] = slot;
-    }
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+      give_slot(*blocks[b],
+                {SlotKind::kArena, 0, plan_.arena_bytes + packing.offsets[b], lifetimes[b].bytes});
     plan_.arena_bytes += packing.bytes;
+  }
+
+  void give_slot(const Block& block, const Slot& slot) {
+    for (const ValueId id : block.values)
+      (block.scratch ? plan_.scratch : plan_.values)[index_of(id)] = slot;
+  }
+
+  /// Before an output is written, its memory holds blocks. An activation that the backward pass
+  /// reads lies in the gradient of a weight whose turn is later.
+  void move_to_unwritten_outputs() {
+    UnwrittenOutputs outputs;
+    for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
+      if (plan_.donated_inputs[o] >= 0) continue;
+      const ValueId value = owner(graph_.outputs[o]);
+      const bool copied = output_of_[index_of(value)] != static_cast<std::int32_t>(o);
+      outputs.add(static_cast<std::int32_t>(o), bytes_of(graph_[graph_.outputs[o]]),
+                  copied ? graph_.size() : bundle_begin(group_of(graph_, value)));
+    }
+    for (const Block& block : blocks_)
+      if (block.output >= 0) outputs.is_written_at(block.output, block.lifetime.begin);
+    std::vector<Block*> movable;
+    std::vector<Lifetime> lifetimes;
+    for (Block& block : blocks_) {
+      if (block.output >= 0 || is_kept_hot(block)) continue;
+      movable.push_back(&block);
+      lifetimes.push_back(block.lifetime);
+    }
+    const std::vector<OutputPlace> places =
+        outputs.take_from_peak(lifetimes, query_.min_moved_bytes);
+    for (std::size_t b = 0; b < movable.size(); ++b) {
+      movable[b]->output = places[b].output;
+      movable[b]->offset = places[b].offset;
+    }
   }
 
   void give_slots_to_views() {

@@ -1,7 +1,8 @@
 // Memory planning: every value of a scheduled graph gets a slot. Temporaries share one arena by
 // liveness; outputs have their own memory or, for updates, take their input's; a value that an
-// output overwrites in place lies in the output's memory from the start; reshapes, barriers and
-// contiguous slices are views of their operand.
+// output overwrites in place lies in the output's memory from the start; large temporaries that die
+// before an output is written may lie in its memory, too; reshapes, barriers and contiguous slices
+// are views of their operand.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,9 @@ struct MemoryQuery {
   /// (node, result, operand): whether that result may overwrite that operand.
   std::function<bool(ValueId, std::size_t, std::size_t)> may_alias;
   const CommandBundles* bundles = nullptr;  ///< which commands run at once; null: none do
+  /// Temporaries of fewer bytes do not move to outputs: that would save nothing noticeable, and the
+  /// first write to an output may have to wait.
+  std::int64_t min_moved_bytes = std::int64_t{1} << 20;
 };
 
 struct LargeValue {
@@ -44,7 +48,7 @@ struct MemoryPlan {
   /// The node runs no command: it shares its operand's bytes. (A group_result runs none either: the
   /// command of its group writes it.)
   std::vector<bool> is_view;
-  std::vector<Slot> scratch;  ///< one per node, in the arena; bytes 0 for none
+  std::vector<Slot> scratch;  ///< one per node, in the arena or an output; bytes 0 for none
   /// For output i: the input whose memory it is written into, or -1 if it has its own.
   std::vector<std::int32_t> donated_inputs;
   /// Outputs whose value lies elsewhere (an input, a part of another value, a repeated output) and

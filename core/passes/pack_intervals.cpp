@@ -9,10 +9,6 @@
 namespace lockstep {
 namespace {
 
-std::int64_t rounded(std::int64_t bytes) {
-  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
-
 /// The free memory of an arena that grows at its end.
 class FreeList {
  public:
@@ -80,8 +76,8 @@ ArenaPacking pack_by_time(const std::vector<Lifetime>& blocks) {
   std::size_t dead = 0;
   for (const std::size_t i : births) {
     for (; dead < deaths.size() && blocks[deaths[dead]].end < blocks[i].begin; ++dead)
-      memory.give_back(out.offsets[deaths[dead]], rounded(blocks[deaths[dead]].bytes));
-    out.offsets[i] = memory.take(rounded(blocks[i].bytes));
+      memory.give_back(out.offsets[deaths[dead]], arena_bytes(blocks[deaths[dead]].bytes));
+    out.offsets[i] = memory.take(arena_bytes(blocks[i].bytes));
   }
   out.bytes = memory.size();
   return out;
@@ -97,7 +93,7 @@ ArenaPacking pack_by_size(const std::vector<Lifetime>& blocks) {
   placed.reserve(blocks.size());
   for (const std::size_t i : sorted_by(blocks, [](const Lifetime& b) { return -b.bytes; })) {
     const Lifetime& block = blocks[i];
-    const std::int64_t bytes = rounded(block.bytes);
+    const std::int64_t bytes = arena_bytes(block.bytes);
     std::int64_t best = -1;
     std::int64_t best_gap = std::numeric_limits<std::int64_t>::max();
     std::int64_t used = 0;  // the end of all placed blocks that are alive with this one
@@ -125,8 +121,8 @@ ArenaPacking pack_by_size(const std::vector<Lifetime>& blocks) {
 std::int64_t peak_live_bytes(const std::vector<Lifetime>& blocks, std::int32_t* when) {
   std::map<std::int32_t, std::int64_t> change;
   for (const Lifetime& block : blocks) {
-    change[block.begin] += rounded(block.bytes);
-    change[block.end + 1] -= rounded(block.bytes);
+    change[block.begin] += arena_bytes(block.bytes);
+    change[block.end + 1] -= arena_bytes(block.bytes);
   }
   std::int64_t live = 0;
   std::int64_t peak = 0;

@@ -19,6 +19,10 @@ struct ArenaPacking {
   std::int64_t bytes = 0;             ///< of the arena
 };
 inline constexpr std::int64_t kArenaAlignment = 64;
+/// The next multiple of kArenaAlignment.
+constexpr std::int64_t arena_bytes(std::int64_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
 
 /// The maximum of bytes alive at one step, every block rounded up to the alignment: a lower bound
 /// of every packing. `when`, if not null, receives the first such step.

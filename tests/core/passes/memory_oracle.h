@@ -105,6 +105,7 @@ class MemoryOracle {
     require(slot.offset % 64 == 0 && slot.offset >= 0, "a slot is not aligned");
     const std::int64_t end = slot.offset + slot.bytes;
     require(slot.kind != SlotKind::kArena || end <= plan_.arena_bytes, "beyond the arena");
+    require(slot.kind != SlotKind::kOutput || end <= bytes(output(slot.index)), "beyond an output");
     require(slot.kind != SlotKind::kConstant || end <= plan_.constant_bytes, "beyond constants");
   }
 

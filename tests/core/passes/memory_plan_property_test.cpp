@@ -78,24 +78,36 @@ void add_random_updates(Graph& graph) {
   }
 }
 
+/// Temporaries of any size move to outputs that are not yet written, or none does.
+MemoryQuery with_moves(MemoryQuery query) {
+  if (pick(0, 1) == 1) query.min_moved_bytes = 1;
+  return query;
+}
+
+bool has_moves(const Graph& graph, const MemoryPlan& plan, MemoryQuery query) {
+  query.min_moved_bytes = MemoryQuery{}.min_moved_bytes;
+  return plan.arena_bytes < plan_memory(graph, query).arena_bytes;
+}
+
 RC_GTEST_PROP(MemoryPlanProperty, NoLiveValueIsOverwritten, ()) {
   Graph graph = random_graph();
   add_random_updates(graph);
   const auto seed = static_cast<std::size_t>(pick(0, 1000));
-  const MemoryQuery query{
-      [&](ValueId id) {
-        return (static_cast<std::size_t>(id) * 7 + seed) % 5 == 0 ? std::int64_t{id} * 4 : 0;
-      },
-      [&](ValueId id, std::size_t, std::size_t i) {
-        return is_elementwise(graph[id].op) &&
-               (static_cast<std::size_t>(id) * 3 + i + seed) % 4 > 0;
-      }};
+  const MemoryQuery query = with_moves(
+      {[&](ValueId id) {
+         return (static_cast<std::size_t>(id) * 7 + seed) % 5 == 0 ? std::int64_t{id} * 4 : 0;
+       },
+       [&](ValueId id, std::size_t, std::size_t i) {
+         return is_elementwise(graph[id].op) &&
+                (static_cast<std::size_t>(id) * 3 + i + seed) % 4 > 0;
+       }});
   const MemoryPlan plan = plan_memory(graph, query);
   const auto donations = std::count_if(plan.donated_inputs.begin(), plan.donated_inputs.end(),
                                        [](std::int32_t j) { return j >= 0; });
   const auto views = std::count(plan.is_view.begin(), plan.is_view.end(), true);
   RC_CLASSIFY(donations > 0, "donates");
   RC_CLASSIFY(views > 1, "has views");
+  RC_CLASSIFY(has_moves(graph, plan, query), "has temporaries in outputs");
   testing::MemoryOracle(graph, plan, query).run();
 }
 
@@ -126,6 +138,7 @@ RC_GTEST_PROP(MemoryPlanProperty, CommandsThatRunAtOnceAreKeptApart, ()) {
   auto [bundles, query] = with_bundles(
       graph, {[](ValueId id) { return id % 5 == 0 ? std::int64_t{id} * 4 : 0; },
               [&](ValueId id, std::size_t, std::size_t) { return is_elementwise(graph[id].op); }});
+  query = with_moves(query);
   query.bundles = &bundles;
   const MemoryPlan plan = plan_memory(graph, query);
   RC_CLASSIFY(has_bundles(bundles), "has bundles");
@@ -141,6 +154,7 @@ RC_GTEST_PROP(MemoryPlanProperty, CommandsOfCompiledGraphsThatRunAtOnceAreKeptAp
   auto [bundles, query] = with_bundles(
       graph, {[](ValueId id) { return id % 7 == 0 ? 100 : 0; },
               [&](ValueId id, std::size_t, std::size_t) { return graph[id].op == Op::kFusion; }});
+  query = with_moves(query);
   query.bundles = &bundles;
   RC_CLASSIFY(has_bundles(bundles), "has bundles");
   testing::MemoryOracle(graph, plan_memory(graph, query), query).run();
@@ -149,11 +163,11 @@ RC_GTEST_PROP(MemoryPlanProperty, CommandsOfCompiledGraphsThatRunAtOnceAreKeptAp
 RC_GTEST_PROP(MemoryPlanProperty, PlansOfCompiledGraphsAreSafe, (std::uint64_t seed)) {
   const Graph graph = run_pipeline(testing::random_graph(seed, pick(5, 60)).graph, Target{},
                                    PassOptions{}, Log::null());
-  const MemoryQuery query{[](ValueId id) { return id % 7 == 0 ? 100 : 0; },
-                          [&](ValueId id, std::size_t result, std::size_t) {
-                            return graph[id].op == Op::kFusion &&
-                                   (id + static_cast<ValueId>(result)) % 4 > 0;
-                          }};
+  const MemoryQuery query = with_moves({[](ValueId id) { return id % 7 == 0 ? 100 : 0; },
+                                        [&](ValueId id, std::size_t result, std::size_t) {
+                                          return graph[id].op == Op::kFusion &&
+                                                 (id + static_cast<ValueId>(result)) % 4 > 0;
+                                        }});
   testing::MemoryOracle(graph, plan_memory(graph, query), query).run();
 }
 

@@ -309,6 +309,23 @@ TEST(MemoryPlan, KeepsWhatIsReadLaterOutOfTheOutputsMemory) {
   EXPECT_EQ(checked_plan(b.graph, elementwise_in_place(b.graph)).values[1].kind, SlotKind::kArena);
 }
 
+TEST(MemoryPlan, MovesWhatIsAliveAtThePeakToOutputsThatAreWrittenLater) {
+  MemoryGraph b;
+  const ValueId x = b.input(4);
+  const ValueId first = b.copy(x);  // as activations of layers
+  const ValueId second = b.copy(first);
+  const ValueId loss = b.copy(second);
+  const ValueId late = b.add(loss, second);  // gradients, the last layer's first
+  b.graph.outputs = {b.add(late, first), late, loss};
+  MemoryQuery query = never_in_place();
+  EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 2 * 256) << "too small to move";
+  query.min_moved_bytes = 256;
+  const MemoryPlan plan = checked_plan(b.graph, query);
+  EXPECT_EQ(plan.arena_bytes, 256);
+  EXPECT_EQ(plan.values[static_cast<std::size_t>(first)].kind, SlotKind::kArena);
+  EXPECT_EQ(plan.values[static_cast<std::size_t>(second)], (Slot{SlotKind::kOutput, 0, 0, 256}));
+}
+
 TEST(MemoryPlan, PutsScratchOfOneCommandAfterAnotherInOnePlaceApartFromValues) {
   MemoryGraph b;
   b.graph.outputs = {b.negate(b.negate(b.negate(b.negate(b.input(1)))))};

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <vector>
 
 #include "core/base/error.h"
 #include "trainer/config/fixed_keys.h"
@@ -127,13 +129,17 @@ Schema::Schema(const Registry& registry) : registry_(registry) {
       add_rows(*section);
     }
   }
-  for (const ConfigKey& key : keys_) refuse_second(key);
+  std::map<std::string_view, std::vector<const ConfigKey*>> by_path;
+  for (const ConfigKey& key : keys_) by_path[key.path].push_back(&key);
+  for (const auto& [path, keys] : by_path)
+    for (const ConfigKey* key : keys) refuse_second(*key, keys);
 }
 
-void Schema::refuse_second(const ConfigKey& key) const {
+void Schema::refuse_second(const ConfigKey& key, std::span<const ConfigKey* const> alike) {
   if (key.row == nullptr) return;
-  for (const ConfigKey& other : keys_) {
-    if (other.path != key.path || &other == &key) continue;
+  for (const ConfigKey* at : alike) {
+    const ConfigKey& other = *at;
+    if (&other == &key) continue;
     LS_USER_CHECK(other.row != nullptr,
                   "{} '{}' has a key '{}', which section '{}' has for all: choose another name",
                   key.rows->what, key.row->name, key.name, key.section);

@@ -83,7 +83,8 @@ class Schema {
 
  private:
   void add_rows(const RowSection& section);
-  void refuse_second(const ConfigKey& key) const;
+  /// `alike`: the keys of its path.
+  static void refuse_second(const ConfigKey& key, std::span<const ConfigKey* const> alike);
 
   const Registry& registry_;
   std::vector<ConfigKey> keys_;

@@ -55,7 +55,7 @@ Graph random_graph() {
       case 4: b.copy(x); break;
       case 5: random_slice(b, x); break;
       case 6: b.flatten(x); break;
-      case 7:
+      default:
         if (small) b.graph.add(Op::kConcatenate, {x, same ? y : x}, {{Attr::kAxis, {0}}});
         break;
     }

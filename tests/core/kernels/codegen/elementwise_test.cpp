@@ -2,6 +2,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "core/base/rng.h"
 #include "core/kernels/plan_kernel.h"
@@ -155,9 +157,9 @@ TEST(CodegenElementwise, ConvertSaturates) {
 
 TEST(CodegenElementwise, BroadcastsReadThroughStrides) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kI64, DType::kBool}) {
-    const auto broadcast = [&](const Shape& from, Attrs::Ints to, Attrs::Ints dims) {
+    const auto broadcast = [&](const Shape& from, const Attrs::Ints& to, const Attrs::Ints& dims) {
       expect_correct(make_case(Op::kBroadcast, {random_tensor(dtype, from, 1)},
-                               {{Attr::kShape, std::move(to)}, {Attr::kDims, std::move(dims)}}));
+                               {{Attr::kShape, to}, {Attr::kDims, dims}}));
     };
     broadcast({}, {7, 5}, {});
     broadcast({70}, {9, 70}, {1});
@@ -202,10 +204,10 @@ struct Body {
   }
   ValueId spread(ValueId value, Attrs::Ints dims = {}) {
     return graph->add(Op::kBroadcast, {value},
-                      {{Attr::kShape, shape.sizes()}, {Attr::kDims, std::move(dims)}});
+                      {{Attr::kShape, shape.sizes()}, {Attr::kDims, dims}});
   }
   ValueId number(float value) { return spread(graph->add_constant(HostTensor::scalar(value))); }
-  ValueId add(Op op, std::vector<ValueId> operands) { return graph->add(op, std::move(operands)); }
+  ValueId add(Op op, const std::vector<ValueId>& operands) { return graph->add(op, operands); }
 };
 
 Case gelu(std::int64_t rows, std::int64_t columns) {
@@ -264,6 +266,7 @@ TEST(CodegenElementwise, DropoutDrawsInsideTheGroup) {
   Body b{.shape = {50, 21}};
   const ValueId x = b.input(DType::kF32, b.shape);
   std::vector<ValueId> key;
+  key.reserve(3);
   for (int i = 0; i < 3; ++i) key.push_back(b.input(DType::kI64, {}));
   const ValueId bits =
       b.graph->add(Op::kRandomBits, key, {{Attr::kShape, {50, 21}}, {Attr::kStream, {99}}});
@@ -297,6 +300,7 @@ TEST(CodegenElementwise, AGroupOfHundredsOfLiveValuesStillRuns) {
   Body b{.shape = {100}};
   const ValueId x = b.input(DType::kF32, b.shape);
   std::vector<ValueId> terms;
+  terms.reserve(600);
   for (int i = 0; i < 600; ++i)
     terms.push_back(b.add(Op::kMultiply, {x, b.number(static_cast<float>(i))}));
   ValueId sum = terms.back();
@@ -358,8 +362,8 @@ RC_GTEST_PROP(CodegenElementwise, AnElementsBitsDoNotDependOnItsPosition, ()) {
     const HostTensor many = run_case(make_case(op, {HostTensor::of({n}, x)}));
     const HostTensor one =
         run_case(make_case(op, {HostTensor::scalar(value)}), {.isa = Isa::kAvx2});
-    RC_ASSERT(std::memcmp(&many.as<float>()[static_cast<std::size_t>(at)], one.bytes().data(), 4) ==
-              0);
+    RC_ASSERT(std::bit_cast<std::uint32_t>(many.as<float>()[static_cast<std::size_t>(at)]) ==
+              std::bit_cast<std::uint32_t>(one.as<float>()[0]));
   }
 }
 

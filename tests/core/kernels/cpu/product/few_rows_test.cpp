@@ -129,7 +129,7 @@ TEST(SingleQuery, DoesNotSeeWhatHiddenKeysAndValuesHold) {
   for (std::size_t operand : {1, 2}) {
     std::vector<double> values;
     for (const float x : clean.operands[operand].as<const float>()) values.push_back(x);
-    for (std::size_t i = 9 * 2 * 16; i < values.size(); ++i)
+    for (std::size_t i = std::size_t{9} * 2 * 16; i < values.size(); ++i)
       values[i] = std::numeric_limits<double>::quiet_NaN();
     dirty.operands[operand] = from_doubles(DType::kF32, {1, 22, 2, 16}, values);
   }

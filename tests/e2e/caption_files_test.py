@@ -5,7 +5,7 @@ import re
 
 import lockstep_runs
 import made_data
-from lockstep_runs import EndToEndTest, Run
+from lockstep_runs import EndToEndTest
 
 STEPS = 12
 CAPTIONS = (("a {}",), ("the digit {}", "one {} on paper"), ("it is a {} that somebody drew",))
@@ -67,14 +67,6 @@ class CaptionFiles(EndToEndTest):
             "eval.generate.max_samples": 12,
             "logging.interval": 1, "logging.tensorboard": False,
         } | {key.replace("__", "."): value for key, value in changes.items()}
-
-    def run_of(self, name, **changes):
-        return Run(self.folder, name, self.config(**changes))
-
-    def trained(self, name, *overrides, ranks=None, **changes):
-        run = self.run_of(name, **changes)
-        self.outcome = run.train(*overrides, ranks=ranks)
-        return run
 
     def refusal(self, name, code=3, **changes):
         return self.run_of(name, **changes).train(expect=code).text

@@ -46,14 +46,6 @@ class CaptionerTest(EndToEndTest):
             "logging.interval": 1, "logging.tensorboard": False,
         } | {key.replace("__", "."): value for key, value in changes.items()}
 
-    def run_of(self, name, **changes):
-        return Run(self.folder, name, self.config(**changes))
-
-    def trained(self, name, *overrides, ranks=None, **changes):
-        run = self.run_of(name, **changes)
-        run.train(*overrides, ranks=ranks)
-        return run
-
     def export(self, run, to):
         outcome = self.lockstep("export", run.path, "--to", to)
         self.assertEqual(outcome.code, 0, str(outcome))

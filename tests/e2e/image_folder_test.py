@@ -40,10 +40,8 @@ class ImageFolders(EndToEndTest):
         self.data = self.folder / self.id().split(".")[-1]
         self.files = image_folder(self.data, 200)
 
-    def trained(self, name, *overrides, ranks=None, **changes):
-        run = Run(self.folder, name, self.config(**changes))
-        self.outcome = run.train(*overrides, ranks=ranks)
-        return run.hash()
+    def trained_hash(self, name, *overrides, ranks=None, **changes):
+        return self.trained(name, *overrides, ranks=ranks, **changes).hash()
 
     def test_classes_of_the_model_without_a_folder_are_warned_of(self):
         words = "the data has 10 classes, and the model is for 12: no sample is of those from 10 on"
@@ -66,14 +64,14 @@ class ImageFolders(EndToEndTest):
         crop = {"data__random_resized_crop": True, "data__crop_scale": [0.5, 1.0]}
         changes = {**crop, "data__interpolation": "bicubic", "data__shift": 2, "data__horizontal_flip": 0.5,
                    "data__mixup": 0.4, "data__label_smoothing": 0.1}
-        expected = self.trained("alone", **changes)
-        self.assertEqual(self.trained("workers_4", "data.loader_workers=4", **changes), expected)
-        self.assertEqual(self.trained("ranks_2", "data.loader_workers=4", ranks=2, **changes), expected)
-        self.assertEqual(self.trained("ranks_4", ranks=4, **changes), expected)
-        self.assertNotEqual(self.trained("unmixed", **(changes | {"data__mixup": 0})), expected)
-        self.assertNotEqual(self.trained("sharp", **(changes | {"data__label_smoothing": 0})), expected)
+        expected = self.trained_hash("alone", **changes)
+        self.assertEqual(self.trained_hash("workers_4", "data.loader_workers=4", **changes), expected)
+        self.assertEqual(self.trained_hash("ranks_2", "data.loader_workers=4", ranks=2, **changes), expected)
+        self.assertEqual(self.trained_hash("ranks_4", ranks=4, **changes), expected)
+        self.assertNotEqual(self.trained_hash("unmixed", **(changes | {"data__mixup": 0})), expected)
+        self.assertNotEqual(self.trained_hash("sharp", **(changes | {"data__label_smoothing": 0})), expected)
 
-        killed = Run(self.folder, "killed", self.config(**changes, checkpoint__save_interval=4, checkpoint__keep_last=99))
+        killed = self.run_of("killed", **changes, checkpoint__save_interval=4, checkpoint__keep_last=99)
         killed.kill_a_rank()
         for step in killed.checkpoint_steps()[1:]:
             killed.checkpoint(step).unlink()
@@ -84,18 +82,18 @@ class ImageFolders(EndToEndTest):
     def test_broken_images(self):
         broken = self.files[7]
         broken.write_bytes(broken.read_bytes()[:60])
-        run = Run(self.folder, "error", self.config())
+        run = self.run_of("error")
         outcome = run.train(expect=3)
         self.assert_fails(outcome, 3, f"sample 7 ({broken}) cannot be loaded: {broken}: a damaged PNG image: "
                                       "the file ends too early")
 
         skip = {"data__on_bad_sample": "skip", "data__val_path": str(self.data), "eval__interval": STEPS}
-        skipped = self.trained("skip", **skip)
+        skipped = self.trained_hash("skip", **skip)
         # 12 steps of 32 of 200 samples: twice each at most, whatever was fetched ahead.
         told = re.findall(r"(\d) training samples? could not be read", self.outcome.text)
         self.assertIn(told, (["1"], ["2"]), str(self.outcome))
         self.assertEqual(self.outcome.text.count(f"skipped {broken}: a damaged PNG image: the file ends too early"), 1)
-        self.assertEqual(self.trained("skip_4", "data.loader_workers=2", ranks=4, **skip), skipped)
+        self.assertEqual(self.trained_hash("skip_4", "data.loader_workers=2", ranks=4, **skip), skipped)
         self.assertEqual(re.findall(r"(\d) training samples? could not be read", self.outcome.text), told)
         self.assertIn(f"skipped {broken}: ", self.outcome.text, "whichever rank had it")
         for ranks in (None, 2):
@@ -103,7 +101,7 @@ class ImageFolders(EndToEndTest):
             self.assertIn(", skipped: 1, count: 199\n", outcome.out, "it does not count, nor does another twice")
         # The next one takes its place, as if it were there twice.
         broken.write_bytes(self.files[8].read_bytes())
-        self.assertEqual(self.trained("twice"), skipped)
+        self.assertEqual(self.trained_hash("twice"), skipped)
 
     def test_files_that_claim_too_much(self):
         """A text of 2 GiB in a small PNG, a sparse JPEG of 1 GiB: refused or skipped before they are read."""
@@ -114,14 +112,14 @@ class ImageFolders(EndToEndTest):
         jpeg.write_bytes(b"\xff\xd8\xff\xe0")
         os.truncate(jpeg, 1 << 30)
         limit = f"{jpeg}: an image of {1 << 30} bytes, more than data.max_file_mb: 128"
-        outcome = Run(self.folder, "huge", self.config()).train(expect=3)
+        outcome = self.run_of("huge").train(expect=3)
         self.assertRegex(outcome.text, f"{re.escape(str(png))}: a damaged PNG image|{re.escape(limit)}")
         skip = {"data__on_bad_sample": "skip", "data__val_path": str(self.data), "eval__interval": STEPS}
         self.trained("skip_huge", ranks=2, **skip)
         self.assertIn(f"skipped {limit}", self.outcome.text)
         self.assertIn(f"skipped {png}: a damaged PNG image", self.outcome.text)
         self.assertRegex(self.outcome.text, r"\d training samples could not be read")
-        outcome = Run(self.folder, "pixels", self.config(data__max_pixels=3)).train(expect=3)
+        outcome = self.run_of("pixels", data__max_pixels=3).train(expect=3)
         self.assertRegex(outcome.text, r"claims \d+ x \d+ pixels, more than data.max_pixels: 3")
 
     def test_an_evaluation_of_broken_images(self):
@@ -136,9 +134,9 @@ class ImageFolders(EndToEndTest):
             self.trained(name, ranks=ranks, data__on_bad_sample="skip", **evaluated)
             outcome = self.lockstep("eval", self.folder / name, ranks=ranks)
             self.assertIn(", skipped: 40, count: 20\n", outcome.out)
-        expected = Run(self.folder, "skips_None", self.config()).hash(12)
+        expected = self.run_of("skips_None").hash(12)
 
-        run = Run(self.folder, "stops", self.config(**evaluated))
+        run = self.run_of("stops", **evaluated)
         for ranks in (None, 2):
             outcome = run.train(ranks=ranks, resume="auto", expect=3)
             self.assertIn(f"in the evaluation at step 6: sample 0 ({files[0]}) cannot be loaded: {files[0]}: neither a PNG "
@@ -157,12 +155,12 @@ class ImageFolders(EndToEndTest):
 
     def test_an_empty_class(self):
         (self.data / "7b").mkdir()
-        outcome = Run(self.folder, "empty", self.config()).train(expect=3)
+        outcome = self.run_of("empty").train(expect=3)
         self.assert_fails(outcome, 3, f"{self.data}/7b: no PNG or JPEG image in it")
 
     def test_classes_by_other_names(self):
         """Labels count the folders in order of name: others would be learnt, or found wrong, unawares."""
-        run = Run(self.folder, "named", self.config(data__val_path=str(self.data)))
+        run = self.run_of("named", data__val_path=str(self.data))
         run.train()
         (self.data / "3").rename(self.data / "a\x1b[2J\n")
         told = (f"{self.data}: 200 images of 10 classes: class 3 is '4', but '3' in {run.checkpoint(STEPS)}; "
@@ -175,7 +173,7 @@ class ImageFolders(EndToEndTest):
 
     def test_a_resume_notices_images_that_changed_at_equal_size(self):
         words = "the training data differs from that of the checkpoint"
-        run = Run(self.folder, "changed", self.config(training__max_steps=1))
+        run = self.run_of("changed", training__max_steps=1)
         run.train()
         self.assertNotIn(words, run.train("training.max_steps=2", resume="auto").text)
         image = self.files[3].read_bytes()

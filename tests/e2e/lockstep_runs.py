@@ -302,6 +302,20 @@ class EndToEndTest(unittest.TestCase):
     def lockstep(self, *words, ranks=None, cwd=None):
         return Job(words, self.folder, ranks, cwd).wait()
 
+    def config(self, **changes):
+        """The config of run_of() and trained(), for classes whose tests train variants of one; changes as in
+        training__max_steps=1."""
+        raise NotImplementedError
+
+    def run_of(self, name, **changes):
+        return Run(self.folder, name, self.config(**changes))
+
+    def trained(self, name, *overrides, ranks=None, **changes):
+        """The same, trained; how the command ended is in self.outcome."""
+        run = self.run_of(name, **changes)
+        self.outcome = run.train(*overrides, ranks=ranks)
+        return run
+
     def assert_fails(self, outcome, code, *messages):
         """The exit code, and messages of which each is exactly an error of some rank."""
         self.assertEqual(outcome.code, code, str(outcome))

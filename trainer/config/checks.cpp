@@ -46,16 +46,28 @@ std::string datasets_that_give(const std::string& inputs, const Registry& regist
   return names.empty() ? std::string(last) : fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
+/// Data that is made for the model's vocabulary has none to give to it.
+void check_vocabulary(const DataNeeds& needs, const DatasetRow& data, const Config& c,
+                      const ReportProblem& report) {
+  if (!data.takes_vocabulary || needs.vocab_key.empty() || needs.vocab_size > 0 ||
+      c.tokenizer.type != TokenizerType::kNone)
+    return;
+  report({needs.vocab_key, "tokenizer.type", "model.name", "data.type"},
+         fmt::format("missing required key '{}': {} data has no tokenizer to take it from",
+                     needs.vocab_key, data.name));
+}
+
 void check_model_and_data(const Config& c, const Registry& registry, const ReportProblem& report) {
   if (c.model.name.empty() || c.data.type.empty()) return;  // not given
   const ModelRow& model = registry.at(c.model);
   const DatasetRow& data = registry.at(c.data);
   model.check(c.model.keys, c, report);
-  const std::string inputs = model.needs(c.model.keys).inputs;
-  if (data.can_give(inputs)) return data.check(c.data.keys, c, report);
+  const DataNeeds needs = model.needs(c.model.keys);
+  check_vocabulary(needs, data, c, report);
+  if (data.can_give(needs.inputs)) return data.check(c.data.keys, c, report);
   report({"data.type", "model.name"},
          fmt::format("model '{}' cannot train on {} data; it takes {}", model.name, data.name,
-                     datasets_that_give(inputs, registry)));
+                     datasets_that_give(needs.inputs, registry)));
 }
 
 void check_lengths(const Config& c, const ReportProblem& report) {

@@ -97,7 +97,9 @@ FolderKeys take_folder_keys(const Schema& schema, const WeightFolder& folder,
   const HubFormat& format = folder.format;
   const std::string tokenizer = (std::filesystem::path(folder.path) / kHubTokenizer).string();
   std::error_code error;
-  if (!is_given("tokenizer.type") && config.data.type != "tokens" &&
+  const bool data_has_one =
+      !config.data.type.empty() && schema.registry().at(config.data).brings_tokenizer;
+  if (!is_given("tokenizer.type") && !data_has_one &&
       schema.unmet(*schema.find("tokenizer.type"), config) == nullptr &&
       std::filesystem::exists(tokenizer, error))
     config.tokenizer = {.type = TokenizerType::kFile, .path = tokenizer};

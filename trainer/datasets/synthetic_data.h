@@ -16,6 +16,7 @@ struct SyntheticData {
   static constexpr std::string_view kGives =
       "tokens masked_tokens labelled_tokens images captioned_images";
   static constexpr bool kVaries = true;
+  static constexpr bool kTakesVocabulary = true;
 
   std::int64_t num_samples = 1024;
   /// Of captions. The default ones are cut to the sequence length; others must not exceed it.

@@ -31,6 +31,7 @@ struct TokensData {
   static constexpr std::string_view kName = "tokens";
   static constexpr std::string_view kDoc = "token shards, .bin";
   static constexpr std::string_view kGives = "tokens masked_tokens";
+  static constexpr bool kBringsTokenizer = true;
 
   std::vector<std::string> path = {};
   std::vector<std::string> val_path = {};

@@ -15,8 +15,10 @@
 //                    Config&, const DataFacts&).
 //   add_dataset<D>   kName, kDoc, kGives (the inputs that it can give, separated by blanks); a
 //                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check();
-//                    kVaries = true if its samples may differ in length; part() if a part of its
-//                    settings is one that several datasets have.
+//                    kVaries = true if its samples may differ in length; kBringsTokenizer = true if
+//                    its tokenizer lies beside its files, kTakesVocabulary = true if it makes
+//                    tokens for the model's vocabulary; part() if a part of its settings is one
+//                    that several datasets have.
 //   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys().
 //   add_metric<E>    an Evaluator (trainer/task/metrics.h) with kName and kDoc, made without
 //                    arguments; kLargerIsBetter = false if it is so; runs name those that they want
@@ -133,9 +135,11 @@ void Registry::add_model() {
 template <class D>
 void Registry::add_dataset() {
   DatasetRow row{
-      row_of<D, D>(), std::string(D::kGives), false, check_of<D>(),
+      row_of<D, D>(), std::string(D::kGives), check_of<D>(),
       [](const OwnConfig& own, const OpenContext& context) { return own.as<D>().open(context); }};
   if constexpr (requires { D::kVaries; }) row.varies = D::kVaries;
+  if constexpr (requires { D::kBringsTokenizer; }) row.brings_tokenizer = D::kBringsTokenizer;
+  if constexpr (requires { D::kTakesVocabulary; }) row.takes_vocabulary = D::kTakesVocabulary;
   if constexpr (requires(const D& own) { own.part(); }) {
     row.shared_part = [](const OwnConfig& own) -> const void* { return &own.as<D>().part(); };
     row.part_type = typeid(std::remove_cvref_t<decltype(std::declval<const D&>().part())>);

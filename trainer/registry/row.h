@@ -43,9 +43,11 @@ struct ModelRow : Row {
 
 struct DatasetRow : Row {
   std::string gives;
-  bool varies = false;  ///< fields of variable length
   std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
   std::function<DataSource(const OwnConfig&, const OpenContext&)> open;
+  bool varies = false;            ///< fields of variable length
+  bool brings_tokenizer = false;  ///< a tokenizer lies beside its files
+  bool takes_vocabulary = false;  ///< makes tokens below the model's vocab_size, and so gives none
   /// The part of the settings that several datasets have, and its type, if there is one.
   std::function<const void*(const OwnConfig&)> shared_part = nullptr;
   std::type_index part_type = typeid(void);

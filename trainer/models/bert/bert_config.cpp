@@ -72,7 +72,8 @@ std::vector<Key> BertConfig::keys() {
 DataNeeds BertConfig::needs() const {
   return {.inputs = "masked_tokens",
           .sequence_length = max_position_embeddings,
-          .vocab_size = vocab_size};
+          .vocab_size = vocab_size,
+          .vocab_key = "model.vocab_size"};
 }
 
 void BertConfig::check(const Config& run, const ReportProblem& report) const {
@@ -80,7 +81,7 @@ void BertConfig::check(const Config& run, const ReportProblem& report) const {
     report({"model.num_attention_heads", "model.hidden_size", "model.name"},
            fmt::format("'model.num_attention_heads' {} does not divide 'model.hidden_size' {}",
                        num_attention_heads, hidden_size));
-  check_text_model({vocab_size, max_position_embeddings}, run, report);
+  check_positions(max_position_embeddings, "model.max_position_embeddings", run, report);
 }
 
 std::vector<std::pair<std::string, BertConfig>> BertConfig::sizes() {

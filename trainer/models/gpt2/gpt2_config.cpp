@@ -72,7 +72,10 @@ std::vector<Key> Gpt2Config::keys() {
 }
 
 DataNeeds Gpt2Config::needs() const {
-  return {.inputs = "tokens", .sequence_length = n_positions, .vocab_size = vocab_size};
+  return {.inputs = "tokens",
+          .sequence_length = n_positions,
+          .vocab_size = vocab_size,
+          .vocab_key = "model.vocab_size"};
 }
 
 void Gpt2Config::check_sizes(std::string_view section, const Config& run,
@@ -82,7 +85,7 @@ void Gpt2Config::check_sizes(std::string_view section, const Config& run,
   if (n_embd % n_head != 0)
     report({heads, width, "model.name"},
            fmt::format("'{}' {} does not divide '{}' {}", heads, n_head, width, n_embd));
-  check_text_model({vocab_size, n_positions, key("n_positions"), key("vocab_size")}, run, report);
+  check_positions(n_positions, key("n_positions"), run, report);
 }
 
 std::vector<std::pair<std::string, Gpt2Config>> Gpt2Config::sizes() {

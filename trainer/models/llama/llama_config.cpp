@@ -134,7 +134,10 @@ Rotary LlamaConfig::rotary() const {
 }
 
 DataNeeds LlamaConfig::needs() const {
-  return {.inputs = "tokens", .sequence_length = max_position_embeddings, .vocab_size = vocab_size};
+  return {.inputs = "tokens",
+          .sequence_length = max_position_embeddings,
+          .vocab_size = vocab_size,
+          .vocab_key = "model.vocab_size"};
 }
 
 void LlamaConfig::check(const Config& run, const ReportProblem& report) const {
@@ -157,7 +160,7 @@ void LlamaConfig::check(const Config& run, const ReportProblem& report) const {
            fmt::format("'model.rope_scaling.low_freq_factor' {} must be below "
                        "'model.rope_scaling.high_freq_factor' {}",
                        low_freq_factor, high_freq_factor));
-  check_text_model({vocab_size, max_position_embeddings}, run, report);
+  check_positions(max_position_embeddings, "model.max_position_embeddings", run, report);
 }
 
 std::vector<std::pair<std::string, LlamaConfig>> LlamaConfig::sizes() {

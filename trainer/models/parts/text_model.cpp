@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -66,20 +64,12 @@ std::int64_t vocabulary_size(std::int64_t vocab_size, const DataFacts& data, std
   return vocab_size > 0 ? vocab_size : data.vocab_size;
 }
 
-void check_text_model(const TextModelSizes& sizes, const Config& run, const ReportProblem& report) {
-  if (run.data.sequence_length > sizes.positions) {
-    report({"data.sequence_length", sizes.positions_key, "model.name"},
+void check_positions(std::int64_t positions, std::string_view key, const Config& run,
+                     const ReportProblem& report) {
+  if (run.data.sequence_length > positions)
+    report({"data.sequence_length", key, "model.name"},
            fmt::format("'data.sequence_length' {} is longer than '{}' {}", run.data.sequence_length,
-                       sizes.positions_key, sizes.positions));
-  }
-  // "text" asks for a tokenizer itself; tokens have theirs beside them; scenes make their own.
-  constexpr std::array<std::string_view, 3> kOther = {"text", "tokens", "digit_scenes"};
-  if (run.tokenizer.type == TokenizerType::kNone && sizes.vocab_size == 0 &&
-      std::ranges::find(kOther, run.data.type) == kOther.end()) {
-    report({sizes.vocab_key, "tokenizer.type", "model.name", "data.type"},
-           fmt::format("missing required key '{}': {} data has no tokenizer to take it from",
-                       sizes.vocab_key, run.data.type));
-  }
+                       key, positions));
 }
 
 }  // namespace lockstep

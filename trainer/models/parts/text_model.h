@@ -36,13 +36,8 @@ bool has_ignored_targets(const Batch& batch);
 std::int64_t vocabulary_size(std::int64_t vocab_size, const DataFacts& data,
                              std::string_view key = "model.vocab_size");
 
-struct TextModelSizes {
-  std::int64_t vocab_size;  ///< 0: the tokenizer's
-  std::int64_t positions;   ///< the maximum sequence length
-  std::string positions_key = "model.max_position_embeddings";
-  std::string vocab_key = "model.vocab_size";
-};
-/// Checks the rules for the config of every text model.
-void check_text_model(const TextModelSizes& sizes, const Config& run, const ReportProblem& report);
+/// Checks that samples fit into a model's positions. `key`: the config's name of their number.
+void check_positions(std::int64_t positions, std::string_view key, const Config& run,
+                     const ReportProblem& report);
 
 }  // namespace lockstep

@@ -66,6 +66,7 @@ DataNeeds VitGpt2Config::needs() const {
   return {.inputs = "captioned_images",
           .sequence_length = decoder.n_positions,
           .vocab_size = decoder.vocab_size,
+          .vocab_key = "model.decoder.vocab_size",
           .image = {encoder.num_channels, encoder.image_size, encoder.image_size},
           .caption = tokens};
 }

@@ -28,9 +28,11 @@ set_target_properties(lockstep_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME
 # own.
 target_link_libraries(lockstep_shared PUBLIC fmt::fmt PRIVATE lockstep_trainer)
 target_compile_features(lockstep_shared PUBLIC cxx_std_20)
-# By the default linker: gold shows a thread-local variable of Boost, whatever the map says.
-target_link_options(lockstep_shared PRIVATE -fuse-ld=bfd
-  LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/liblockstep.map)
+target_link_options(lockstep_shared PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/liblockstep.map)
+# gold shows a thread-local variable of Boost, whatever the map says.
+if(LOCKSTEP_GOLD)
+  target_link_options(lockstep_shared PRIVATE -fuse-ld=bfd)
+endif()
 set_property(TARGET lockstep_shared APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/liblockstep.map)
 target_include_directories(lockstep_shared PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

@@ -8,10 +8,13 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <random>
 #include <set>
+#include <sstream>
 #include <thread>
+
+#include "watch/proc_file.h"
+#include "watch/process_state.h"
 
 namespace lockstep {
 namespace {
@@ -23,25 +26,35 @@ constexpr std::chrono::seconds kTimeToLeave{2};
 constexpr std::chrono::seconds kTimeToDie{10};  ///< even SIGKILL waits for a disk
 constexpr std::chrono::milliseconds kExitPoll{20};
 
-/// Empty if it cannot be read.
-std::string read_process_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
+/// Strings, each ended by a zero; empty if they cannot be read.
 std::string environment_of(pid_t pid) {
-  return read_process_file(fmt::format("/proc/{}/environ", pid));
+  return read_proc_file(fmt::format("/proc/{}/environ", pid)).value_or("");
 }
 
-/// Whether the environment (strings, each ended by a zero) has one that begins with `start`.
+/// Whether the environment has a string that begins with `start`.
 bool has_variable(const std::string& environment, const std::string& start) {
   return environment.starts_with(start) || environment.find('\0' + start) != std::string::npos;
 }
 
-bool is_zombie(pid_t pid) {
-  const std::string stat = read_process_file(fmt::format("/proc/{}/stat", pid));
-  const std::size_t name_end = stat.rfind(')');
-  return name_end == std::string::npos || stat.substr(name_end + 1, 2) == " Z";
+bool has_ended(pid_t pid) {
+  return process_state(pid) == ProcessState::kGone;
+}
+
+/// Whether the process belongs to the session and is on its way to its end. It gives up its
+/// environment first, so that one cannot see whose it is, and then its memory, which takes 0.1 s
+/// for each GiB.
+bool is_ending(pid_t pid, pid_t session) {
+  constexpr unsigned kExiting = 0x4;  // PF_EXITING of the kernel
+  const std::string stat = read_proc_file(fmt::format("/proc/{}/stat", pid)).value_or("");
+  const std::size_t name_end = stat.rfind(')');  // the name may contain spaces and parentheses
+  if (name_end == std::string::npos || parse_process_state(stat) == ProcessState::kGone)
+    return false;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string state;
+  long parent = 0, group = 0, of_session = 0, terminal = 0, terminal_group = 0;
+  unsigned flags = 0;
+  fields >> state >> parent >> group >> of_session >> terminal >> terminal_group >> flags;
+  return fields && of_session == session && (flags & kExiting) != 0;
 }
 
 template <class F>
@@ -49,6 +62,25 @@ void for_each_entry(const fs::path& folder, const F& f) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
     f(it->path());
+}
+
+template <class F>
+void for_each_process(const F& f) {
+  for_each_entry("/proc", [&](const fs::path& path) {
+    const std::string name = path.filename();
+    pid_t pid = 0;
+    const char* end = name.data() + name.size();
+    const auto read = std::from_chars(name.data(), end, pid);
+    if (read.ec == std::errc{} && read.ptr == end && pid != getpid()) f(pid);
+  });
+}
+
+/// Whether a process of this session ends right now. mpirun's ranks are in its session.
+bool one_is_ending() {
+  bool out = false;
+  const pid_t session = getsid(0);
+  for_each_process([&](pid_t pid) { out = out || is_ending(pid, session); });
+  return out;
 }
 
 /// The numbers of the jobs whose PMIx files ("smlockseg-1704067073") lie below the folder.
@@ -89,7 +121,7 @@ std::vector<pid_t> ranks_of(pid_t mpirun) {
   std::vector<pid_t> out;
   std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", mpirun));
   for (pid_t pid = 0; children >> pid;) {
-    if (has_variable(environment_of(pid), "OMPI_COMM_WORLD_RANK=") && !is_zombie(pid))
+    if (has_variable(environment_of(pid), "OMPI_COMM_WORLD_RANK=") && !has_ended(pid))
       out.push_back(pid);
   }
   return out;
@@ -98,13 +130,8 @@ std::vector<pid_t> ranks_of(pid_t mpirun) {
 std::vector<pid_t> processes_of_job(const std::string& token) {
   std::vector<pid_t> out;
   const std::string variable = fmt::format("{}={}", kJobTokenVariable, token);
-  for_each_entry("/proc", [&](const fs::path& path) {
-    const std::string name = path.filename();
-    pid_t pid = 0;
-    const char* end = name.data() + name.size();
-    const auto read = std::from_chars(name.data(), end, pid);
-    if (read.ec != std::errc{} || read.ptr != end || pid == getpid()) return;
-    if (has_variable(environment_of(pid), variable) && !is_zombie(pid)) out.push_back(pid);
+  for_each_process([&](pid_t pid) {
+    if (has_variable(environment_of(pid), variable) && !has_ended(pid)) out.push_back(pid);
   });
   return out;
 }
@@ -115,7 +142,8 @@ int end_processes_of_job(const std::string& token) {
   while (true) {
     const std::vector<pid_t> left = processes_of_job(token);
     const auto waited = MonotonicClock::now() - start;
-    if (left.empty() || waited > kTimeToLeave + kTimeToDie) return static_cast<int>(killed.size());
+    const bool ended = left.empty() && !one_is_ending();
+    if (ended || waited > kTimeToLeave + kTimeToDie) return static_cast<int>(killed.size());
     if (waited > kTimeToLeave) {
       for (const pid_t pid : left)
         if (kill(pid, SIGKILL) == 0) killed.insert(pid);

@@ -22,8 +22,10 @@ std::vector<pid_t> ranks_of(pid_t mpirun);
 /// The processes of this machine, without the calling one, whose environment has the token.
 std::vector<pid_t> processes_of_job(const std::string& token);
 
-/// Gives the job's processes two seconds to notice that mpirun has ended, and kills the others.
-/// Returns the number of killed processes.
+/// Gives the job's processes two seconds to notice that mpirun has ended, kills the others, and
+/// waits until all have released their memory, their files and locks. A process that ends has no
+/// environment any more: those of this session are waited for, 12 s at most. Returns the number of
+/// killed processes.
 int end_processes_of_job(const std::string& token);
 
 /// Removes from /dev/shm the segments of the jobs whose mpirun had its session below `folder`.

@@ -20,6 +20,7 @@ import sys
 ALLOWED = {
     "core/base": [],
     "core/ir": ["core/base"],
+    "core/cost": ["core/ir"],
     "core/explain": ["core/ir"],
     "core/trace": ["core/ir"],
     "core/passes": ["core/ir"],

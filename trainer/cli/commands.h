@@ -26,6 +26,8 @@ CliCommand calibrate_command();
 CliCommand profile_command();
 CliCommand trace_command();
 CliCommand models_command();
+CliCommand foresee_command();
+CliCommand devices_command();
 CliCommand version_command();
 
 }  // namespace lockstep

@@ -1,0 +1,100 @@
+#include <limits>
+#include <ostream>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "trainer/cli/commands.h"
+#include "trainer/config/load.h"
+#include "trainer/devices/device_profiles.h"
+#include "trainer/foresee/foresee.h"
+
+namespace lockstep {
+namespace {
+
+/// The value of an option that is one of a few names; the default if it was not given.
+template <class T, class Parse>
+T choice(const Arguments& arguments, const std::string& option, T otherwise, const Parse& parse,
+         std::span<const std::string_view> names) {
+  const auto given = arguments.value(option);
+  if (!given) return otherwise;
+  const auto found = parse(*given);
+  LS_USER_CHECK(found.has_value(), "--{} must be one of {}, not '{}'{}", option,
+                fmt::join(names, ", "), *given, did_you_mean(nearest_word(*given, names)));
+  return *found;
+}
+
+ForeseeOptions options_of(const Arguments& arguments) {
+  static constexpr std::array<std::string_view, 5> kMaths{"fp32", "tf32", "bf16", "fp16", "fp8"};
+  static constexpr std::array<std::string_view, 5> kExecution{"eager", "compiled", "hand_fused",
+                                                              "xla", "static_graph"};
+  static constexpr std::array<std::string_view, 4> kParallel{"dp", "zero1", "fsdp", "hsdp"};
+  ForeseeOptions out;
+  constexpr int kMost = 1 << 20;
+  out.per_node = static_cast<int>(arguments.integer("devices-per-node", 1, kMost).value_or(1));
+  out.nodes = static_cast<int>(arguments.integer("nodes", 1, kMost).value_or(1));
+  if (arguments.has("math"))
+    out.math = choice(arguments, "math", MathType::kFp32, parse_math_type, kMaths);
+  out.deployment.execution =
+      choice(arguments, "execution", Execution::kCompiled, parse_execution, kExecution);
+  out.deployment.parallelism =
+      choice(arguments, "parallelism", Parallelism::kReplicated, parse_parallelism, kParallel);
+  return out;
+}
+
+int run_foresee(const CommandCall& call) {
+  const Arguments& arguments = call.arguments;
+  const std::span<const std::string> words = arguments.positionals();
+  const std::vector<std::string> names = arguments.values("device");
+  LS_USER_CHECK(!names.empty(), "--device is missing; `lockstep devices` lists them");
+  const ForeseeOptions options = options_of(arguments);
+  std::vector<DeviceProfile> devices;
+  for (const std::string& name : names) devices.push_back(find_device(name));
+  const LoadedConfig config = load_config(words[0], call.registry, words.subspan(1));
+  const ForeseenStep step = foresee_step(config.config, call.registry);
+  std::vector<std::vector<Foresight>> answers;
+  for (const DeviceProfile& device : devices)
+    answers.push_back(foresee_scaling(step, config, device, options));
+  if (arguments.has("json")) {
+    call.out << foresight_json(step, answers);
+    return 0;
+  }
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    call.out << (i == 0 ? "" : "\n") << foresight_text(step, answers[i], devices[i]);
+  return 0;
+}
+
+}  // namespace
+
+CliCommand foresee_command() {
+  return {
+      .name = "foresee",
+      .positionals = {"CONFIG"},
+      .rest = "[key.path=value ...]",
+      .max_rest = CliCommand::kAnyNumber,
+      .help = "predict how long a training step takes on devices that are not here",
+      .details =
+          "Nothing is trained, and no tensor gets memory. FORESEE.md has the model's formulas\n"
+          "and what its predictions are worth. A part of the time follows from the data sheet\n"
+          "alone, the rest from constants that were fitted to published times, or from figures\n"
+          "that the profile marks as estimates (assumed).\n",
+      .options = {{.name = "device",
+                   .value = "NAME",
+                   .help = "one or several of `lockstep devices`, or files of your own, .yaml",
+                   .many = true},
+                  {.name = "devices-per-node", .value = "N", .help = "devices of a node: 1"},
+                  {.name = "nodes", .value = "N", .help = "nodes: 1"},
+                  {.name = "math",
+                   .value = "TYPE",
+                   .help = "of products: fp32, tf32, bf16, fp16 or fp8, in place of that of "
+                           "training.precision"},
+                  {.name = "execution",
+                   .value = "HOW",
+                   .help = "eager, compiled (the default), hand_fused, xla or static_graph"},
+                  {.name = "parallelism",
+                   .value = "HOW",
+                   .help = "dp (the default), zero1, fsdp or hsdp"},
+                  {.name = "json", .value = "", .help = "as JSON"}},
+      .run = run_foresee};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,128 @@
+#include "trainer/foresee/foresee.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/runtime/compiled_step.h"
+#include "trainer/apps/dry_run.h"
+#include "trainer/config/batch_plan.h"
+#include "trainer/registry/open_data.h"
+#include "trainer/registry/registry.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kEightyPercent = 1.2816;  ///< standard deviations of a normal distribution
+constexpr double kLogStep = 1e-3;          ///< of the derivatives by constants
+
+/// The type of a config's products on the device: 16 bits are those that it has.
+MathType math_type(const Config& config, const DeviceProfile& device) {
+  if (config.training.precision == Precision::kFp32) return MathType::kFp32;
+  const bool bf16 = device.peak(MathType::kBf16).has_value();
+  LS_USER_CHECK(bf16 || device.peak(MathType::kFp16),
+                "training.precision bf16-mixed: device {} has no bf16; choose --math", device.name);
+  return bf16 ? MathType::kBf16 : MathType::kFp16;
+}
+
+std::int64_t count_steps(const Config& config, const DataSource& data) {
+  const std::int64_t epoch = data.train->size() / config.batch.global_batch_size;
+  std::int64_t out = config.length.max_steps;
+  if (config.length.max_epochs >= 0) {
+    const std::int64_t steps = config.length.max_epochs * epoch;
+    out = out < 0 ? steps : std::min(out, steps);
+  }
+  return std::max<std::int64_t>(out, 0);
+}
+
+void check_topology(const DeviceProfile& device, const ForeseeOptions& options) {
+  LS_USER_CHECK(!device.node_devices || options.per_node <= device.node_devices->value,
+                "a node of {} holds {} devices, and --devices-per-node is {}", device.name,
+                device.node_devices->value, options.per_node);
+  LS_USER_CHECK(options.per_node * options.nodes == 1 || device.node_link_gb_per_s,
+                "the profile of {} gives no node.link_gb_per_s, which several devices need",
+                device.name);
+}
+
+}  // namespace
+
+ForeseenStep foresee_step(const Config& config, const Registry& registry) {
+  const CompiledConfig compiled = compile_config(config, registry, MaxIsa::kAvx2);
+  ForeseenStep out;
+  out.work.fused = fused_work(compiled.step->gradient.graph);
+  out.work.unfused = unfused_work(compiled.step->step);
+  out.work.parameters = static_cast<double>(compiled.parameters);
+  out.work.slots = static_cast<double>(compiled.slots);
+  out.parameters = compiled.parameters;
+  const DataSource data = open_data(config, registry, "");
+  out.steps = count_steps(config, data);
+  out.tokens = data.tokens_per_sample;
+  return out;
+}
+
+Foresight foresee(const ForeseenStep& step, const LoadedConfig& config, const DeviceProfile& device,
+                  const ForeseeOptions& options) {
+  check_topology(device, options);
+  Foresight out;
+  out.device = device.name;
+  out.deployment = options.deployment;
+  out.deployment.nodes = options.nodes;
+  out.deployment.devices = options.per_node * options.nodes;
+  out.deployment.math = options.math.value_or(math_type(config.config, device));
+  LoadedConfig any_order = config;  // a cost does not ask for the order of sums
+  any_order.config.batch.deterministic = false;
+  const BatchPlan batch = plan_batch(any_order, out.deployment.devices);
+  StepWork work = step.work;
+  work.micro_batches = static_cast<double>(batch.micro_batches_per_rank);
+  const FittedConstants& fitted = fitted_constants();
+  out.time = step_time(work, device, out.deployment, fitted.constants);
+  const double factor = interval_factor(work, device, out.deployment, fitted);
+  out.low = out.time.seconds / factor;
+  out.high = out.time.seconds * factor;
+  out.global_batch = batch.global_batch_size;
+  out.samples_per_s = static_cast<double>(batch.global_batch_size) / out.time.seconds;
+  return out;
+}
+
+std::vector<Foresight> foresee_scaling(const ForeseenStep& step, const LoadedConfig& config,
+                                       const DeviceProfile& device, const ForeseeOptions& options) {
+  std::vector<Foresight> out;
+  const auto add = [&](int per_node, int nodes) {
+    ForeseeOptions smaller = options;
+    smaller.per_node = per_node;
+    smaller.nodes = nodes;
+    const bool last = per_node == options.per_node && nodes == options.nodes;
+    if (last || !batch_problem({config.config.batch.global_batch_size,
+                                config.config.batch.micro_batch_size, false},
+                               per_node * nodes))
+      out.push_back(foresee(step, config, device, smaller));
+  };
+  for (int n = 1; n < options.per_node; n *= 2) add(n, 1);
+  for (int n = 1; n < options.nodes; n *= 2) add(options.per_node, n);
+  add(options.per_node, options.nodes);
+  return out;
+}
+
+double interval_factor(const StepWork& work, const DeviceProfile& device,
+                       const Deployment& deployment, const FittedConstants& fitted) {
+  const std::vector<double> values = values_of(fitted.constants);
+  const std::size_t n = values.size();
+  double variance = fitted.residual * fitted.residual;
+  if (fitted.covariance.size() == n * n) {
+    std::vector<double> slope(n);
+    const double base = std::log(step_time(work, device, deployment, fitted.constants).seconds);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::vector<double> moved = values;
+      moved[i] *= std::exp(kLogStep);
+      slope[i] =
+          (std::log(step_time(work, device, deployment, constants_from(moved)).seconds) - base) /
+          kLogStep;
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        variance += slope[i] * fitted.covariance[i * n + j] * slope[j];
+  }
+  return std::exp(kEightyPercent * std::sqrt(variance));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "trainer/foresee/foresee.h"
+
+namespace lockstep {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr double kHour = 3600;
+
+std::string describe_deployment(const Foresight& foresight) {
+  const Deployment& s = foresight.deployment;
+  return fmt::format("{} {} in {} {}, {}, {}, {}", s.devices, s.devices == 1 ? "device" : "devices",
+                     s.nodes, s.nodes == 1 ? "node" : "nodes", name_of(s.math),
+                     name_of(s.execution), name_of(s.parallelism));
+}
+
+std::string rate_text(const ForeseenStep& step, const Foresight& foresight) {
+  if (step.tokens == 0) return fmt::format("{:.4g} samples/s", foresight.samples_per_s);
+  return fmt::format("{:.4g} samples/s, {:.4g} tokens/s", foresight.samples_per_s,
+                     foresight.samples_per_s * static_cast<double>(step.tokens));
+}
+
+std::string parts_text(const StepTime& time) {
+  std::string out = fmt::format("  {:<24} {:>12} {:>5} {:>12} {:>12} {:>12}\n", "part", "ms", "%",
+                                "data sheet", "fitted", "assumed");
+  for (const TimePart& part : time.parts)
+    if (part.seconds > 0)
+      out += fmt::format("  {:<24} {:>12.3f} {:>5.1f} {:>12.3f} {:>12.3f} {:>12.3f}\n", part.name,
+                         1e3 * part.seconds, 100 * part.seconds / time.seconds,
+                         1e3 * part.data_sheet, 1e3 * part.fitted(), 1e3 * part.assumed);
+  return out;
+}
+
+double hours(const ForeseenStep& step, const Foresight& foresight) {
+  return static_cast<double>(step.steps) * foresight.time.seconds / kHour;
+}
+
+OrderedJson to_json(const Foresight& foresight, double efficiency) {
+  OrderedJson parts = OrderedJson::array();
+  for (const TimePart& part : foresight.time.parts)
+    parts.push_back({{"part", part.name},
+                     {"ms", 1e3 * part.seconds},
+                     {"data_sheet_ms", 1e3 * part.data_sheet},
+                     {"fitted_ms", 1e3 * part.fitted()},
+                     {"assumed_ms", 1e3 * part.assumed}});
+  return {{"devices", foresight.deployment.devices},
+          {"nodes", foresight.deployment.nodes},
+          {"step_ms", 1e3 * foresight.time.seconds},
+          {"low_ms", 1e3 * foresight.low},
+          {"high_ms", 1e3 * foresight.high},
+          {"samples_per_s", foresight.samples_per_s},
+          {"mfu", foresight.time.utilization},
+          {"efficiency", efficiency},
+          {"communication_ms", 1e3 * foresight.time.all_reduce_seconds},
+          {"exposed_ms", 1e3 * foresight.time.exposed_seconds},
+          {"parts", parts}};
+}
+
+/// Of the rate of the first entry, for each device.
+double efficiency(const Foresight& first, const Foresight& foresight) {
+  return foresight.samples_per_s / foresight.deployment.devices /
+         (first.samples_per_s / first.deployment.devices);
+}
+
+}  // namespace
+
+std::string foresight_text(const ForeseenStep& step, const std::vector<Foresight>& scaling,
+                           const DeviceProfile& device) {
+  const Foresight& asked = scaling.back();
+  std::string out = fmt::format(
+      "{}: {}\nstep {:.4g} ms (80 %: {:.4g} to {:.4g}), {}, {:.1f} % of the peak\n", device.name,
+      describe_deployment(asked), 1e3 * asked.time.seconds, 1e3 * asked.low, 1e3 * asked.high,
+      rate_text(step, asked), 100 * asked.time.utilization);
+  out += parts_text(asked.time);
+  if (asked.deployment.devices > 1)
+    out += fmt::format("communication {:.3f} ms, of which the step waits for {:.3f}\n",
+                       1e3 * asked.time.all_reduce_seconds, 1e3 * asked.time.exposed_seconds);
+  if (scaling.size() > 1) {
+    out += fmt::format("  {:>8} {:>6} {:>12} {:>14} {:>11}\n", "devices", "nodes", "step ms",
+                       "samples/s", "efficiency");
+    for (const Foresight& each : scaling)
+      out += fmt::format("  {:>8} {:>6} {:>12.4g} {:>14.4g} {:>10.1f}%\n", each.deployment.devices,
+                         each.deployment.nodes, 1e3 * each.time.seconds, each.samples_per_s,
+                         100 * efficiency(scaling.front(), each));
+  }
+  if (step.steps > 0)
+    out += fmt::format("run of {} steps: {:.4g} hours, {:.4g} device hours\n", step.steps,
+                       hours(step, asked), hours(step, asked) * asked.deployment.devices);
+  return out;
+}
+
+std::string foresight_json(const ForeseenStep& step,
+                           const std::vector<std::vector<Foresight>>& devices) {
+  OrderedJson out = {{"parameters", step.parameters}, {"steps", step.steps}};
+  out["devices"] = OrderedJson::array();
+  for (const std::vector<Foresight>& scaling : devices) {
+    const Foresight& asked = scaling.back();
+    OrderedJson each = {{"device", asked.device},
+                        {"math", name_of(asked.deployment.math)},
+                        {"execution", name_of(asked.deployment.execution)},
+                        {"parallelism", name_of(asked.deployment.parallelism)},
+                        {"global_batch_size", asked.global_batch}};
+    each.update(to_json(asked, efficiency(scaling.front(), asked)));
+    each["run_hours"] = hours(step, asked);
+    each["device_hours"] = hours(step, asked) * asked.deployment.devices;
+    each["scaling"] = OrderedJson::array();
+    for (const Foresight& foresight : scaling)
+      each["scaling"].push_back({{"devices", foresight.deployment.devices},
+                                 {"nodes", foresight.deployment.nodes},
+                                 {"step_ms", 1e3 * foresight.time.seconds},
+                                 {"samples_per_s", foresight.samples_per_s},
+                                 {"efficiency", efficiency(scaling.front(), foresight)}});
+    out["devices"].push_back(std::move(each));
+  }
+  return out.dump(1) + "\n";
+}
+
+}  // namespace lockstep

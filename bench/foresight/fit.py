@@ -35,7 +35,9 @@ GROUP_POWER = 0.65
 
 class Fit:
     def __init__(self, rows, predictor):
-        self.rows, self.predictor = rows, predictor
+        self.predictor = predictor
+        self.known = [i for i, problem in enumerate(predictor.problems) if problem is None]
+        rows = self.rows = [rows[i] for i in self.known]
         self.names = [name for name, _, _ in predictor.constants]
         self.prior = numpy.log([value for _, value, _ in predictor.constants])
         self.spread = numpy.array([spread for _, _, spread in predictor.constants])
@@ -47,7 +49,7 @@ class Fit:
     def errors(self, logs):
         """log(predicted / published) of every row."""
         predicted = self.predictor.ask(numpy.exp(logs))
-        return numpy.log(numpy.array(predicted, float) / self.published)
+        return numpy.log(numpy.array([predicted[i] for i in self.known]) / self.published)
 
     def residuals(self, logs, chosen):
         rows = (self.errors(logs) * self.weight / NOISE)[chosen]
@@ -118,11 +120,9 @@ def main():
             and "Trainium" not in row["device"] and "Xeon" not in row["device"]]
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(options.build) / "bench/foresight_rows"
-        first = Predictor(rows, program, folder)
-        kept = [row for row, problem in zip(rows, first.problems) if problem is None]
-        first.close()
-        predictor = Predictor(kept, program, folder)
-        fit = Fit(kept, predictor)
+        predictor = Predictor(rows, program, folder)
+        fit = Fit(rows, predictor)
+        kept = fit.rows
         everything = numpy.ones(len(kept), bool)
         solution = fit.solve(everything)
         errors = fit.errors(solution.x)

@@ -66,14 +66,8 @@ def llama(row):
             f"model.vocab_size={vocab}", f"data.sequence_length={count(row, 'seq_len')}"]
 
 
-def bert(row):
-    """With a head on all tokens if the row's multiply-adds hold one; else the encoder alone."""
-    layers, hidden, tokens, vocab = (
-        number(row, key) for key in ("layers", "hidden", "seq_len", "vocab"))
-    encoder = layers * (12 * hidden * hidden * tokens + 2 * tokens * tokens * hidden)
-    head = tokens * hidden * (hidden + vocab)
-    predicts = 1e9 * number(row, "fwd_gmacs_per_sample") > encoder + 0.5 * head
-    return [f"model.name={'bert' if predicts else 'bert_classifier'}",
+def bert(row, name="bert_classifier"):
+    return [f"model.name={name}",
             f"model.num_hidden_layers={count(row, 'layers')}",
             f"model.num_attention_heads={count(row, 'heads')}",
             f"model.hidden_size={count(row, 'hidden')}",
@@ -81,6 +75,16 @@ def bert(row):
             f"model.vocab_size={count(row, 'vocab')}",
             f"model.max_position_embeddings={max(512, count(row, 'seq_len'))}",
             f"data.sequence_length={count(row, 'seq_len')}"]
+
+
+def predicted_share(row):
+    """Of a BERT's tokens, those that its head predicts: the multiply-adds beyond the encoder's."""
+    layers, hidden, tokens, vocab = (
+        number(row, key) for key in ("layers", "hidden", "seq_len", "vocab"))
+    encoder = layers * (12 * hidden * hidden * tokens + 2 * tokens * tokens * hidden)
+    head = tokens * hidden * (hidden + vocab)
+    share = (1e9 * number(row, "fwd_gmacs_per_sample") - encoder) / head
+    return min(share, 1) if share > 0.01 else 0
 
 
 def vit(row):
@@ -141,6 +145,11 @@ def node_network(row):
     return float(found[1] or 1) * float(found[2]) * 1e9 / 8 if found else None
 
 
+def nodes(row):
+    """Without a link between nodes all devices are on one fabric, as those of a TPU's slice."""
+    return count(row, "n_nodes") if row.get("inter_node_link") else 1
+
+
 def parallelism(row):
     text = row["parallelism"].lower()
     if "hsdp" in text:
@@ -158,22 +167,24 @@ def request(row):
     micro = count(row, "micro_batch_per_device")
     math = math_type(row)
     sixteen = math in ("bf16", "fp16")
-    words = [BASE, *MODELS[family](row), f"training.micro_batch_size={micro}",
-             f"training.global_batch_size={micro}", f"data.num_samples={max(micro, 2)}",
-             f"training.precision={'bf16-mixed' if sixteen else 'fp32'}"]
+    common = [f"training.micro_batch_size={micro}",
+              f"training.global_batch_size={micro}", f"data.num_samples={max(micro, 2)}",
+              f"training.precision={'bf16-mixed' if sixteen else 'fp32'}"]
     if row["optimizer"].startswith(("SGD", "LARS")):
-        words += ["optimizer.name=sgd", "optimizer.momentum=0.9"]
+        common += ["optimizer.name=sgd", "optimizer.momentum=0.9"]
     attention = row["attention_impl"].lower()
     mode = row["exec_mode"].lower()
-    out = {"words": words, "device": row["device"].split(" (")[0].lower(),
-           "devices": count(row, "n_devices"), "nodes": count(row, "n_nodes"), "math": math,
+    out = {"words": [BASE, *MODELS[family](row), *common], "device": row["device"].split(" (")[0].lower(),
+           "devices": count(row, "n_devices"), "nodes": nodes(row), "math": math,
            "execution": execution(row), "parallelism": parallelism(row),
            "recomputation": {"full": "full", "sele": "selective"}.get(row["act_recompute"][:4],
                                                                       "none"),
            "fused_attention": "flash" in attention or "sdpa" in attention,
-           "channels_first": family == "cnn" and mode.startswith("eager") and "nhwc" not in mode,
-           "gradient_bytes": 2 if sixteen and "amp" not in row["precision"] else 4,
+           "channels_first": "nhwc" not in mode and (mode.startswith("eager") or not sixteen),
+           "gradient_bytes": 4 if not sixteen or mode.startswith("eager") else 2,
            "micro_batches": number(row, "grad_accum", 1)}
+    if family == "bert" and predicted_share(row) > 0:
+        out["blend"] = [[BASE, *bert(row, "bert"), *common], predicted_share(row)]
     network = node_network(row)
     if network is not None:
         out["node_network"] = network

@@ -6,11 +6,12 @@
 //    "recomputation": "none", "fused_attention": true, "channels_first": false,
 //    "gradient_bytes": 4, "micro_batches": 1, "node_network": 2.5e10}
 //
-// of which the last one may be left out. The first line of the output is {"constants": [[name,
-// prior, spread], ...], "errors": [text or null for each row]}. Then each line of the standard
-// input is an array of constants, and is answered by an array of the rows' milliseconds; an empty
-// array stands for the fitted ones, and is answered by {"ms": [...], "factors": [...]}, where the
-// 80 % interval is [ms / factor, ms * factor]. Rows with an error have null.
+// of which the last one may be left out. With "blend": [[words], share] so much of the time is that
+// of these words. The first line of the output is {"constants": [[name, prior, spread], ...],
+// "errors": [text or null for each row]}. Then each line of the standard input is an array of
+// constants, and is answered by an array of the rows' milliseconds; an empty array stands for the
+// fitted ones, and is answered by {"ms": [...], "factors": [...]}, where the 80 % interval is [ms /
+// factor, ms * factor]. Rows with an error have null.
 #include <fmt/format.h>
 
 #include <exception>
@@ -32,6 +33,8 @@ using nlohmann::json;
 
 struct Row {
   StepWork work;
+  std::optional<StepWork> blended;  ///< of which `share` counts, and of `work` the rest
+  double share = 0;
   DeviceProfile device;
   Deployment deployment;
 };
@@ -69,6 +72,11 @@ Row read_row(const json& row, Steps& steps) {
   Row out;
   out.work = steps.of(row.at("words").get<std::vector<std::string>>());
   out.work.micro_batches = row.at("micro_batches");
+  if (row.contains("blend")) {
+    out.blended = steps.of(row.at("blend").at(0).get<std::vector<std::string>>());
+    out.blended->micro_batches = out.work.micro_batches;
+    out.share = row.at("blend").at(1);
+  }
   out.device = find_device(row.at("device").get<std::string>());
   Deployment& to = out.deployment;
   to.devices = row.at("devices");
@@ -85,6 +93,13 @@ Row read_row(const json& row, Steps& steps) {
   return out;
 }
 
+double milliseconds(const Row& row, const CostConstants& constants) {
+  const auto of = [&](const StepWork& work) {
+    return 1e3 * step_time(work, row.device, row.deployment, constants).seconds;
+  };
+  return row.blended ? (1 - row.share) * of(row.work) + row.share * of(*row.blended) : of(row.work);
+}
+
 json answer(const std::vector<std::optional<Row>>& rows, const std::vector<double>& values) {
   const FittedConstants& fitted = fitted_constants();
   const CostConstants constants = values.empty() ? fitted.constants : constants_from(values);
@@ -93,7 +108,7 @@ json answer(const std::vector<std::optional<Row>>& rows, const std::vector<doubl
     ms.push_back(nullptr);
     factors.push_back(nullptr);
     if (!row) continue;
-    ms.back() = 1e3 * step_time(row->work, row->device, row->deployment, constants).seconds;
+    ms.back() = milliseconds(*row, constants);
     if (values.empty())
       factors.back() = interval_factor(row->work, row->device, row->deployment, fitted);
   }

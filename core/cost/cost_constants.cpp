@@ -15,7 +15,9 @@ void for_each(Constants& c, const F& f) {
   f("tf32_fraction", 0.3, c.tf32_fraction);
   f("convolution_tensor", 0.4, c.convolution_tensor);
   f("convolution_vector", 0.4, c.convolution_vector);
+  f("matmul_power", 0.5, c.matmul_power);
   f("product_depth", 0.7, c.product_depth);
+  f("convolution_depth", 0.7, c.convolution_depth);
   f("wave_weight", 0.7, c.wave_weight);
   f("product_memory", 0.15, c.product_memory);
   f("stream_memory", 0.3, c.stream_memory);

@@ -18,7 +18,10 @@ struct CostConstants {
   double convolution_tensor = 0.8;  ///< further, of convolutions on tensor units
   double convolution_vector = 1;    ///< further, of convolutions on ordinary units; fast algorithms
                                     ///< for 3 x 3 windows count as more than 1
+  double matmul_power = 1;          ///< of the profile's matmul_fraction: how much a board's limit
+                                    ///< of power or clock tells in a whole step
   double product_depth = 64;        ///< the k at which a product reaches half of that
+  double convolution_depth = 64;    ///< the same of convolutions
   double wave_weight = 0.5;         ///< how much a last wave of few tiles costs, 0 to 1
   double product_memory = 0.85;     ///< of the memory bandwidth that operands are read with
   double stream_memory = 0.75;      ///< the same by elementwise kernels

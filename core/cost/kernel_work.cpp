@@ -37,7 +37,6 @@ void set_convolution(const Graph& graph, const Node& node, KernelWork& work) {
   work.gradient = node.op != Op::kConvolution;
   work.batch = node.attrs.integer(Attr::kGroups);
   work.window = weight[2] * weight[3];
-  work.stride = node.attrs.ints(Attr::kStride)[0];
   const std::int64_t outputs = weight[0] / work.batch;
   const std::int64_t inputs = weight[1] * work.window;
   if (to_weight) {
@@ -69,8 +68,6 @@ void set_attention(const Graph& graph, const Node& node, KernelWork& work) {
   work.k = shape[packed ? 4 : 3];
 }
 
-/// The contraction or attention that the node is, or that is the heart of its body; null if there
-/// is none.
 void set_sizes(const Graph& graph, const Node& node, KernelWork& work) {
   const OpClass op_class = info_of(node.op).op_class;
   if (node.op == Op::kDotGeneral) return set_dot(graph, node, work);
@@ -94,14 +91,6 @@ bool is_view(const Node& node) {
          node.op == Op::kOptimizationBarrier;
 }
 
-/// The nodes that a call of the user's recorded, as long as they run as one kernel.
-struct Call {
-  double flops = 0;
-  double bytes = 0;
-  KernelWork heavy;
-  bool has_heavy = false;
-};
-
 /// Nodes of the step that do not depend on an all_reduce.
 std::vector<bool> before_the_all_reduces(const Graph& step) {
   std::vector<bool> before(step.nodes.size(), true);
@@ -112,6 +101,51 @@ std::vector<bool> before_the_all_reduces(const Graph& step) {
   return before;
 }
 
+/// Equal kernels become one.
+std::vector<KernelWork> merged(std::vector<KernelWork> work) {
+  std::ranges::sort(work);
+  std::vector<KernelWork> out;
+  for (const KernelWork& each : work) {
+    if (!out.empty()) {
+      KernelWork one = out.back();
+      one.count = each.count;
+      if (one == each) {
+        out.back().count += each.count;
+        continue;
+      }
+    }
+    out.push_back(each);
+  }
+  return out;
+}
+
+/// The calls of a recorded step: for each node which one recorded it, -1 for those that do not run.
+struct Calls {
+  std::vector<std::int32_t> of;
+  std::vector<bool> heavy;  ///< for each call, whether it holds a heavy kernel
+
+  explicit Calls(const Graph& step) : of(step.nodes.size(), -1) {
+    using Place = std::tuple<std::string_view, std::uint32_t, std::string_view, bool>;
+    const std::vector<bool> counted = before_the_all_reduces(step);
+    const std::vector<bool> reachable = find_reachable(step);
+    std::map<Place, std::int32_t> last;
+    for (ValueId id = 0; id < step.size(); ++id) {
+      const Node& node = step[id];
+      if (!counted[index_of(id)] || !reachable[index_of(id)] || is_leaf(node)) continue;
+      const Origin& origin = node.origin;
+      const Place place{origin.file, origin.line, origin.scope, origin.gradient};
+      const auto found = last.find(place);
+      const bool joins = found != last.end() &&
+                         !(is_heavy(node) && heavy[static_cast<std::size_t>(found->second)]);
+      const std::int32_t at = joins ? found->second : static_cast<std::int32_t>(heavy.size());
+      if (!joins) heavy.push_back(false);
+      last[place] = at;
+      of[index_of(id)] = at;
+      if (is_heavy(node)) heavy[static_cast<std::size_t>(at)] = true;
+    }
+  }
+};
+
 }  // namespace
 
 std::string_view name_of(KernelKind kind) {
@@ -119,56 +153,40 @@ std::string_view name_of(KernelKind kind) {
     case KernelKind::kDot: return "dot";
     case KernelKind::kConvolution: return "convolution";
     case KernelKind::kAttention: return "attention";
-    case KernelKind::kStreaming: return "streaming";
   }
   __builtin_unreachable();
 }
 
-std::vector<KernelWork> fused_work(const Graph& program) {
+std::vector<KernelWork> heavy_kernels(const Graph& step) {
+  const Calls calls(step);
   std::vector<KernelWork> out;
-  for (ValueId id = 0; id < program.size(); ++id) {
-    const Node& node = program[id];
-    const Cost cost = cost_of(program, id);
+  for (ValueId id = 0; id < step.size(); ++id) {
+    if (calls.of[index_of(id)] < 0 || !is_heavy(step[id])) continue;
+    const Cost cost = cost_of(step, id);
     KernelWork work{.flops = cost.flops, .bytes = cost.bytes_read + cost.bytes_written};
-    if (work.bytes == 0 || is_leaf(node) || is_view(node)) continue;
-    set_sizes(program, node, work);
+    set_sizes(step, step[id], work);
     out.push_back(work);
   }
   return merged(std::move(out));
 }
 
-std::vector<KernelWork> unfused_work(const Graph& step) {
-  const std::vector<bool> counted = before_the_all_reduces(step);
-  const std::vector<bool> reachable = find_reachable(step);
-  using Place = std::tuple<std::string_view, std::uint32_t, std::string_view, bool>;
-  std::vector<Call> calls;
-  std::vector<std::int32_t> call_of(step.nodes.size(), -1);
-  std::map<Place, std::int32_t> open;  // the last call of a place
-  const auto runs = [&](ValueId id) {
-    return counted[index_of(id)] && reachable[index_of(id)] && !is_leaf(step[id]);
-  };
-  for (ValueId id = 0; id < step.size(); ++id) {
-    const Node& node = step[id];
-    if (!runs(id)) continue;
-    const Place place{node.origin.file, node.origin.line, node.origin.scope, node.origin.gradient};
-    const auto found = open.find(place);
-    const bool joins =
-        found != open.end() &&
-        !(is_heavy(node) && calls[static_cast<std::size_t>(found->second)].has_heavy);
-    const std::int32_t at = joins ? found->second : static_cast<std::int32_t>(calls.size());
-    if (!joins) calls.emplace_back();
-    open[place] = at;
-    call_of[index_of(id)] = at;
-    Call& call = calls[static_cast<std::size_t>(at)];
-    const double flops = cost_of(step, id).flops;
-    call.flops += flops;
-    if (!is_heavy(node)) continue;
-    call.has_heavy = true;
-    call.heavy.flops = flops;
-    set_sizes(step, node, call.heavy);
+Traffic fused_traffic(const Graph& program) {
+  Traffic out;
+  for (ValueId id = 0; id < program.size(); ++id) {
+    const Node& node = program[id];
+    if (is_leaf(node) || is_view(node) || is_heavy(node)) continue;
+    const Cost cost = cost_of(program, id);
+    out.bytes += cost.bytes_read + cost.bytes_written;
+    out.kernels += 1;
   }
-  // What another call or a leaf wrote is read once by each call; what another call or an output
-  // reads is written once. A view or a broadcast is what it shows.
+  return out;
+}
+
+Traffic call_traffic(const Graph& step) {
+  const Calls calls(step);
+  const auto runs = [&](ValueId id) { return calls.of[index_of(id)] >= 0; };
+  // A view or a broadcast is what it shows. What another call or a leaf wrote is read once by each
+  // call; what another call or an output reads is written once.
   const auto shown = [&](ValueId id) {
     while (is_view(step[id]) || step[id].op == Op::kBroadcast) id = step[id].operands[0];
     return id;
@@ -176,47 +194,29 @@ std::vector<KernelWork> unfused_work(const Graph& step) {
   std::set<std::pair<std::int32_t, ValueId>> reads;
   std::set<ValueId> written;
   for (ValueId id = 0; id < step.size(); ++id) {
-    if (!runs(id) || is_view(step[id]) || step[id].op == Op::kBroadcast) continue;
-    const std::int32_t at = call_of[index_of(id)];
-    for (const ValueId operand : step[id].operands) {
+    const Node& node = step[id];
+    if (node.op == Op::kAllReduce) written.insert(shown(node.operands[0]));
+    if (!runs(id) || is_view(node) || node.op == Op::kBroadcast) continue;
+    for (const ValueId operand : node.operands) {
       const ValueId source = shown(operand);
-      const Node& from = step[source];
-      if (from.op == Op::kConstant || from.op == Op::kIota || call_of[index_of(source)] == at)
-        continue;
+      const Op op = step[source].op;
+      const std::int32_t at = calls.of[index_of(id)];
+      if (op == Op::kConstant || op == Op::kIota || calls.of[index_of(source)] == at) continue;
       reads.emplace(at, source);
-      if (!is_leaf(from)) written.insert(source);
+      written.insert(source);
     }
   }
-  for (const ValueId output : step.outputs)
-    if (const ValueId id = shown(output); runs(id)) written.insert(id);
-  for (ValueId id = 0; id < step.size(); ++id) {  // gradients that an all_reduce takes
-    if (step[id].op != Op::kAllReduce) continue;
-    if (const ValueId value = shown(step[id].operands[0]); runs(value)) written.insert(value);
-  }
-  for (const auto& [at, id] : reads)
-    calls[static_cast<std::size_t>(at)].bytes += bytes_of(step[id].type);
+  for (const ValueId output : step.outputs) written.insert(shown(output));
+  std::vector<double> bytes(calls.heavy.size());
+  for (const auto& [at, id] : reads) bytes[static_cast<std::size_t>(at)] += bytes_of(step[id].type);
   for (const ValueId id : written)
-    calls[static_cast<std::size_t>(call_of[index_of(id)])].bytes += bytes_of(step[id].type);
-  std::vector<KernelWork> out;
-  for (const Call& call : calls) {
-    if (call.bytes == 0) continue;
-    KernelWork work = call.has_heavy ? call.heavy : KernelWork{.flops = call.flops};
-    work.bytes = call.bytes;
-    out.push_back(work);
-  }
-  return merged(std::move(out));
-}
-
-std::vector<KernelWork> merged(std::vector<KernelWork> work) {
-  std::ranges::sort(work);
-  std::vector<KernelWork> out;
-  for (KernelWork& each : work) {
-    KernelWork one = each;
-    if (!out.empty()) one.count = out.back().count;
-    if (!out.empty() && out.back() == one)
-      out.back().count += each.count;
-    else
-      out.push_back(each);
+    if (runs(id))
+      bytes[static_cast<std::size_t>(calls.of[index_of(id)])] += bytes_of(step[id].type);
+  Traffic out;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    if (calls.heavy[at] || bytes[at] == 0) continue;
+    out.bytes += bytes[at];
+    out.kernels += 1;
   }
   return out;
 }

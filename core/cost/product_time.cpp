@@ -32,10 +32,12 @@ DeviceRates::DeviceRates(const DeviceProfile& device, const Deployment& deployme
   bandwidth_ = device.memory_gb_per_s.value * 1e9;
   units_ = device.compute_units.value;
   tensor_ = device.has_tensor_units(deployment.math);
-  product_fraction_ = (tensor_ ? constants.tensor_fraction : constants.vector_fraction) *
-                      (deployment.math == MathType::kTf32 ? constants.tf32_fraction : 1) *
-                      (tensor_ ? device.matmul_fraction.value / kUsualMatmul : 1) *
-                      constants.product[static_cast<std::size_t>(deployment.execution)];
+  product_fraction_ =
+      (tensor_ ? constants.tensor_fraction : constants.vector_fraction) *
+      (deployment.math == MathType::kTf32 ? constants.tf32_fraction : 1) *
+      (tensor_ ? std::pow(device.matmul_fraction.value / kUsualMatmul, constants.matmul_power)
+               : 1) *
+      constants.product[static_cast<std::size_t>(deployment.execution)];
   memory_fraction_ = device.memory_fraction.value / kUsualMemory;
 }
 
@@ -48,8 +50,9 @@ KernelTime DeviceRates::product(const KernelWork& work) const {
   const double waves = tiles * split / units_;
   const double full = 1 - constants_.wave_weight * (1 - waves / std::ceil(waves - 1e-9));
   const double unpadded = m * n / (rounded_up(m, kPadding) * rounded_up(n, kPadding));
-  const double depth = k / split / (k / split + constants_.product_depth);
   const bool convolution = work.kind == KernelKind::kConvolution;
+  const double half = convolution ? constants_.convolution_depth : constants_.product_depth;
+  const double depth = k / split / (k / split + half);
   const double kind = !convolution ? 1
                       : tensor_    ? constants_.convolution_tensor
                                    : constants_.convolution_vector;

@@ -18,14 +18,6 @@ constexpr double kFewestBuckets = 4;
 constexpr double kLeastExposed = 0.05;   ///< of an all-reduce: the last bucket's
 constexpr double kEagerOptimizer = 1.5;  ///< an optimizer of several kernels against one
 
-double sum_of(const std::vector<KernelWork>& work, double KernelWork::*what, bool streaming) {
-  double out = 0;
-  for (const KernelWork& each : work)
-    if (!streaming || each.kind == KernelKind::kStreaming)
-      out += each.*what * static_cast<double>(each.count);
-  return out;
-}
-
 double count_of(const std::vector<KernelWork>& work) {
   double out = 0;
   for (const KernelWork& each : work) out += static_cast<double>(each.count);
@@ -67,9 +59,8 @@ struct StepModel {
 
   std::vector<TimePart> kernels() const {
     KernelTime dots, convolutions, attention;
-    for (const KernelWork& each : work.fused) {
+    for (const KernelWork& each : work.heavy) {
       const bool attends = each.kind == KernelKind::kAttention;
-      if (each.kind == KernelKind::kStreaming) continue;
       const KernelTime time = attends ? rates.attention(each) : rates.product(each);
       KernelTime& to = attends                                 ? attention
                        : each.kind == KernelKind::kConvolution ? convolutions
@@ -77,9 +68,8 @@ struct StepModel {
       to.seconds += time.seconds;
       to.data_sheet += time.data_sheet;
     }
-    const double fused_bytes = sum_of(work.fused, &KernelWork::bytes, true);
-    const double more_bytes = sum_of(work.unfused, &KernelWork::bytes, true) - fused_bytes;
-    const KernelTime stream = rates.streaming(fused_bytes + unfused * std::max(more_bytes, 0.0));
+    const double between = std::max(work.calls.bytes - work.fused.bytes, 0.0);
+    const KernelTime stream = rates.streaming(work.fused.bytes + unfused * between);
     const double again =
         1 + (deployment.recomputation == Recomputation::kFull        ? kForwardShare
              : deployment.recomputation == Recomputation::kSelective ? kSelectiveShare
@@ -92,8 +82,8 @@ struct StepModel {
   }
 
   double launches() const {
-    const double fused = count_of(work.fused);
-    return fused + unfused * std::max(count_of(work.unfused) - fused, 0.0);
+    return count_of(work.heavy) + work.fused.kernels +
+           unfused * std::max(work.calls.kernels - work.fused.kernels, 0.0);
   }
 
   /// What the host needs to start the kernels, beyond what the device needs to run them.
@@ -177,9 +167,8 @@ StepTime step_time(const StepWork& work, const DeviceProfile& device, const Depl
       alone * constants.straggler * std::log2(static_cast<double>(deployment.devices));
   out.parts.push_back({"waits for the slowest", wait, 0, 0});
   out.seconds = alone + wait;
-  for (const KernelWork& each : work.fused)
-    if (each.kind != KernelKind::kStreaming)
-      out.flops += each.flops * static_cast<double>(each.count) * work.micro_batches;
+  for (const KernelWork& each : work.heavy)
+    out.flops += each.flops * static_cast<double>(each.count) * work.micro_batches;
   out.utilization = out.flops / out.seconds / *device.peak(deployment.math);
   return out;
 }

@@ -28,8 +28,9 @@ enum class Recomputation : std::uint8_t { kNone, kSelective, kFull };
 
 /// What one device does in a step.
 struct StepWork {
-  std::vector<KernelWork> fused;    ///< of one micro-batch, see fused_work()
-  std::vector<KernelWork> unfused;  ///< the same, see unfused_work()
+  std::vector<KernelWork> heavy;  ///< of one micro-batch, as what follows
+  Traffic fused;                  ///< what is left of all else if it is fused
+  Traffic calls;                  ///< all else, call by call
   double micro_batches = 1;
   double parameters = 0;  ///< elements, of the whole model
   double slots = 0;       ///< of the optimizer, for each parameter

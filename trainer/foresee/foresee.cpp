@@ -49,8 +49,9 @@ void check_topology(const DeviceProfile& device, const ForeseeOptions& options) 
 ForeseenStep foresee_step(const Config& config, const Registry& registry) {
   const CompiledConfig compiled = compile_config(config, registry, MaxIsa::kAvx2);
   ForeseenStep out;
-  out.work.fused = fused_work(compiled.step->gradient.graph);
-  out.work.unfused = unfused_work(compiled.step->step);
+  out.work.heavy = heavy_kernels(compiled.step->step);
+  out.work.fused = fused_traffic(compiled.step->gradient.graph);
+  out.work.calls = call_traffic(compiled.step->step);
   out.work.parameters = static_cast<double>(compiled.parameters);
   out.work.slots = static_cast<double>(compiled.slots);
   out.parameters = compiled.parameters;

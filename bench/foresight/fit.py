@@ -81,6 +81,7 @@ def cross_validate(fit, logs):
         for name in sorted(set(names)):
             out = names == name
             errors[out] = fit.errors(fit.solve(~out, logs).x)[out]
+            print(f"    {name[-60:]:60} {describe(errors[out])}")
         print(f"without the {what:7} {describe(errors)}", flush=True)
 
 

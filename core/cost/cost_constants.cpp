@@ -29,14 +29,22 @@ void for_each(Constants& c, const F& f) {
     f(fmt::format("unfused.{}", name_of(static_cast<Execution>(i))), 0.7, c.unfused[i]);
   for (std::size_t i = 0; i < kExecutions; ++i)
     f(fmt::format("product.{}", name_of(static_cast<Execution>(i))), 0.12, c.product[i]);
+  f("score_least", 0.4, c.score_least);
+  f("score_products", 0.3, c.score_products);
   f("dispatch", 0.5, c.dispatch);
   f("kernel_gap_us", 0.7, c.kernel_gap_us);
-  f("optimizer_passes", 0.5, c.optimizer_passes);
+  for (std::size_t i = 0; i < kExecutions; ++i)
+    f(fmt::format("optimizer.{}", name_of(static_cast<Execution>(i))), 0.6, c.optimizer[i]);
+  f("selective_share", 0.5, c.selective_share);
   f("channels_first", 0.7, c.channels_first);
   f("bus_fraction", 0.3, c.bus_fraction);
+  f("link_fraction", 0.2, c.link_fraction);
   f("network_fraction", 0.4, c.network_fraction);
+  f("both_levels", 0.6, c.both_levels);
   f("latency", 0.8, c.latency);
   f("overlap", 0.5, c.overlap);
+  f("last_bucket", 0.6, c.last_bucket);
+  f("shard_overlap", 0.3, c.shard_overlap);
   f("shard_exposed", 0.8, c.shard_exposed);
   f("straggler", 0.7, c.straggler);
 }

@@ -33,16 +33,24 @@ struct CostConstants {
                                           0.5};  ///< the share of the traffic
                                                  ///< between the calls of a step that is left
   std::array<double, kExecutions> product{1, 1, 1, 1, 1};  ///< further, of products
-  double dispatch = 1;                                     ///< of the profile's launch times
-  double kernel_gap_us = 1;                                ///< on the device, between two kernels
-  double optimizer_passes = 1.4;  ///< over what the optimizer reads and writes once
+  double score_least = 0.3;     ///< the share of these passes that no fusion saves
+  double score_products = 0.7;  ///< of a product's fraction, by those of one head at a time
+  double dispatch = 1;          ///< of the profile's launch times
+  double kernel_gap_us = 1;     ///< on the device, between two kernels
+  /// What the optimizer reads and writes, over each value once.
+  std::array<double, kExecutions> optimizer{4, 1.5, 1.5, 3, 3};
+  double selective_share = 0.05;  ///< of a micro-batch's time that selective recomputation adds
   double channels_first = 1;      ///< a convolution's traffic for other layouts, in its own
   double bus_fraction = 0.9;      ///< of the node's links that an all-reduce reaches
+  double link_fraction = 0.8;     ///< of a link's bandwidth as bus bandwidth that was not measured
   double network_fraction = 0.7;  ///< of the network
-  double latency = 1;             ///< of the profile's latencies
-  double overlap = 0.6;           ///< of the backward pass that hides an all-reduce
-  double shard_exposed = 0.1;     ///< of the traffic of sharded weights that is never hidden
-  double straggler = 0.007;       ///< a step's growth each time that devices double
+  double both_levels = 0.3;    ///< of the quicker of node and network that the other does not hide
+  double latency = 1;          ///< of the profile's latencies
+  double overlap = 0.6;        ///< of the backward pass that hides an all-reduce
+  double last_bucket = 0.05;   ///< of an all-reduce that nothing hides
+  double shard_overlap = 0.8;  ///< of a micro-batch's time that hides the traffic of shards
+  double shard_exposed = 0.1;  ///< of the traffic of sharded weights that is never hidden
+  double straggler = 0.007;    ///< a step's growth each time that devices double
 
   friend bool operator==(const CostConstants&, const CostConstants&) = default;
 };

@@ -30,6 +30,8 @@ DeviceRates::DeviceRates(const DeviceProfile& device, const Deployment& deployme
                 device.name, name_of(deployment.math));
   peak_ = *peak;
   bandwidth_ = device.memory_gb_per_s.value * 1e9;
+  estimated_ = device.memory_gb_per_s.is_estimate() ||
+               device.peak_tflops[static_cast<std::size_t>(deployment.math)]->is_estimate();
   units_ = device.compute_units.value;
   tensor_ = device.has_tensor_units(deployment.math);
   product_fraction_ =
@@ -39,6 +41,11 @@ DeviceRates::DeviceRates(const DeviceProfile& device, const Deployment& deployme
                : 1) *
       constants.product[static_cast<std::size_t>(deployment.execution)];
   memory_fraction_ = device.memory_fraction.value / kUsualMemory;
+}
+
+KernelTime DeviceRates::with_ideal(double seconds, double ideal) const {
+  const double within = std::min(ideal, seconds);
+  return estimated_ ? KernelTime{seconds, 0, within} : KernelTime{seconds, within, 0};
 }
 
 KernelTime DeviceRates::product(const KernelWork& work) const {
@@ -64,8 +71,8 @@ KernelTime DeviceRates::product(const KernelWork& work) const {
       (convolution && deployment_.channels_first && tensor_ ? 1 + constants_.channels_first : 1);
   const double memory = traffic / (bandwidth_ * memory_fraction_ * constants_.product_memory);
   const double r = constants_.roof_sharpness;
-  return {count * std::pow(std::pow(arithmetic, r) + std::pow(memory, r), 1 / r),
-          count * std::max(work.flops / peak_, work.bytes / bandwidth_)};
+  return with_ideal(count * std::pow(std::pow(arithmetic, r) + std::pow(memory, r), 1 / r),
+                    count * std::max(work.flops / peak_, work.bytes / bandwidth_));
 }
 
 KernelTime DeviceRates::attention(const KernelWork& work) const {
@@ -74,11 +81,10 @@ KernelTime DeviceRates::attention(const KernelWork& work) const {
   if (deployment_.fused_attention) {
     const double fraction =
         constants_.flash_fraction * (work.gradient ? constants_.flash_gradient : 1);
-    return {std::max(count * work.flops / (peak_ * fraction), ideal), ideal};
+    return with_ideal(std::max(count * work.flops / (peak_ * fraction), ideal), ideal);
   }
   // Products of all scores, of which fused attention leaves out those that a causal mask hides;
   // the gradient computes the scores of the forward pass once more only when it is fused.
-  constexpr double kBatchedProducts = 0.7;  // their tiles are small: one head at a time
   const double scores =
       static_cast<double>(work.batch) * static_cast<double>(work.m) * static_cast<double>(work.n);
   const double products = work.gradient ? 4 : 2;
@@ -87,13 +93,14 @@ KernelTime DeviceRates::attention(const KernelWork& work) const {
       0.3 + 0.7 * constants_.unfused[static_cast<std::size_t>(deployment_.execution)];
   const double passes = constants_.score_passes * (work.gradient ? 0.6 : 0.4) * left;
   const double bytes = scores * stored_bytes(deployment_.math) * passes;
-  const KernelTime written = streaming(bytes);
-  return {count * (flops / (peak_ * product_fraction_ * kBatchedProducts) + written.seconds),
-          ideal};
+  return with_ideal(count * (flops / (peak_ * product_fraction_ * constants_.score_products) +
+                             streaming(bytes).seconds),
+                    ideal);
 }
 
 KernelTime DeviceRates::streaming(double bytes) const {
-  return {bytes / (bandwidth_ * memory_fraction_ * constants_.stream_memory), bytes / bandwidth_};
+  return with_ideal(bytes / (bandwidth_ * memory_fraction_ * constants_.stream_memory),
+                    bytes / bandwidth_);
 }
 
 }  // namespace lockstep

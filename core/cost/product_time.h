@@ -9,11 +9,19 @@
 
 namespace lockstep {
 
-/// A time, and what of it the data sheet alone gives.
+/// A time, what of it figures of the data sheet alone give, and what of it rests on figures that
+/// the profile marks as estimates; the rest is fitted.
 struct KernelTime {
   double seconds = 0;
   double data_sheet = 0;
+  double assumed = 0;
 };
+inline KernelTime operator*(double times, const KernelTime& time) {
+  return {times * time.seconds, times * time.data_sheet, times * time.assumed};
+}
+inline KernelTime operator+(const KernelTime& a, const KernelTime& b) {
+  return {a.seconds + b.seconds, a.data_sheet + b.data_sheet, a.assumed + b.assumed};
+}
 
 /// Figures of a device that many kernels share, in SI units.
 class DeviceRates {
@@ -29,11 +37,15 @@ class DeviceRates {
   KernelTime streaming(double bytes) const;
 
  private:
+  /// The time, of which so much is ideal: at the peak of arithmetic or memory.
+  KernelTime with_ideal(double seconds, double ideal) const;
+
   const Deployment& deployment_;
   const CostConstants& constants_;
   double peak_ = 0;       ///< FLOP/s
   double bandwidth_ = 0;  ///< bytes a second
   double units_ = 0;
+  bool estimated_ = false;  ///< the peak or the bandwidth
   bool tensor_ = false;
   double product_fraction_ = 0;
   double memory_fraction_ = 0;

@@ -10,13 +10,10 @@ namespace lockstep {
 namespace {
 
 constexpr double kForwardShare = 1.0 / 3;  ///< of a micro-batch's time; full recomputation adds it
-constexpr double kSelectiveShare = 0.05;   ///< that of recomputed attention and norms
 constexpr double kBackwardShare = 2.0 / 3;
 constexpr double kDispatchSharpness = 6;  ///< of the maximum of device and host
 constexpr double kBucketBytes = 25e6;
 constexpr double kFewestBuckets = 4;
-constexpr double kLeastExposed = 0.05;   ///< of an all-reduce: the last bucket's
-constexpr double kEagerOptimizer = 1.5;  ///< an optimizer of several kernels against one
 
 double count_of(const std::vector<KernelWork>& work) {
   double out = 0;
@@ -41,9 +38,11 @@ double launch_us(const DeviceProfile& device, Execution execution) {
   __builtin_unreachable();
 }
 
-bool is_sharded(Parallelism parallelism) {
-  return parallelism == Parallelism::kFsdp || parallelism == Parallelism::kHsdp;
-}
+/// All communication of a step, and what of it the step waits for.
+struct Exchange {
+  KernelTime sent;
+  double exposed = 0;
+};
 
 struct StepModel {
   const StepWork& work;
@@ -53,8 +52,8 @@ struct StepModel {
   DeviceRates rates{device, deployment, constants};
   double unfused = constants.unfused[static_cast<std::size_t>(deployment.execution)];
 
-  TimePart part(std::string_view name, KernelTime time, double times = 1) const {
-    return {name, time.seconds * times, std::min(time.data_sheet, time.seconds) * times, 0};
+  static TimePart part(std::string_view name, const KernelTime& time) {
+    return {name, time.seconds, time.data_sheet, time.assumed};
   }
 
   std::vector<TimePart> kernels() const {
@@ -65,20 +64,19 @@ struct StepModel {
       KernelTime& to = attends                                 ? attention
                        : each.kind == KernelKind::kConvolution ? convolutions
                                                                : dots;
-      to.seconds += time.seconds;
-      to.data_sheet += time.data_sheet;
+      to = to + time;
     }
     const double between = std::max(work.calls.bytes - work.fused.bytes, 0.0);
     const KernelTime stream = rates.streaming(work.fused.bytes + unfused * between);
     const double again =
         1 + (deployment.recomputation == Recomputation::kFull        ? kForwardShare
-             : deployment.recomputation == Recomputation::kSelective ? kSelectiveShare
+             : deployment.recomputation == Recomputation::kSelective ? constants.selective_share
                                                                      : 0);
     const double times = work.micro_batches * again;
     TimePart gaps{"gaps between kernels", launches() * constants.kernel_gap_us * 1e-6 * times, 0,
                   0};
-    return {part("dots", dots, times), part("convolutions", convolutions, times),
-            part("attention", attention, times), part("elementwise", stream, times), gaps};
+    return {part("dots", times * dots), part("convolutions", times * convolutions),
+            part("attention", times * attention), part("elementwise", times * stream), gaps};
   }
 
   double launches() const {
@@ -97,15 +95,66 @@ struct StepModel {
   }
 
   TimePart optimizer() const {
-    const double shards =
-        deployment.parallelism == Parallelism::kReplicated ? 1 : deployment.devices;
-    const double once = work.parameters / shards * 4 * (3 + 2 * work.slots);
-    const double passes = constants.optimizer_passes *
-                          (deployment.execution == Execution::kEager ? kEagerOptimizer : 1);
-    KernelTime time = rates.streaming(once * passes);
-    time.data_sheet /= passes;
+    const double once = work.parameters / optimizer_shards() * 4 * (3 + 2 * work.slots);
+    KernelTime time = rates.streaming(once);
+    time.seconds *= constants.optimizer[static_cast<std::size_t>(deployment.execution)];
     return part("optimizer", time);
   }
+
+  /// Over how many devices the optimizer's work is divided.
+  double optimizer_shards() const {
+    switch (deployment.parallelism) {
+      case Parallelism::kReplicated: return 1;
+      case Parallelism::kZero1:
+      case Parallelism::kFsdp: return deployment.devices;
+      case Parallelism::kHsdp: return static_cast<double>(deployment.devices) / deployment.nodes;
+    }
+    __builtin_unreachable();
+  }
+
+  Exchange exchange(double compute) const {
+    if (deployment.devices <= 1) return {};
+    return deployment.parallelism == Parallelism::kFsdp ||
+                   deployment.parallelism == Parallelism::kHsdp
+               ? exchange_shards(compute)
+               : exchange_gradients(compute);
+  }
+
+  /// Buckets are all-reduced during the backward pass of the last micro-batch.
+  Exchange exchange_gradients(double compute) const {
+    const double bytes = work.parameters * deployment.gradient_bytes;
+    const KernelTime sent = all_reduce_time(bytes, buckets(bytes), device, deployment, constants);
+    const double hides = constants.overlap * kBackwardShare * compute / work.micro_batches;
+    return {sent, softly_above(sent.seconds, hides) + constants.last_bucket * sent.seconds};
+  }
+
+  /// Weights are gathered for the forward and the backward pass of every micro-batch, gradients are
+  /// reduce-scattered: one and a half all-reduces of 16 bits. With kHsdp within nodes, and the
+  /// shards' gradients are then all-reduced between nodes.
+  Exchange exchange_shards(double compute) const {
+    constexpr double kAllReduces = 1.5, kFewestMessages = 20;
+    const double bytes = work.parameters * 2;
+    const double messages = std::max(buckets(bytes), kFewestMessages);
+    const bool hybrid = deployment.parallelism == Parallelism::kHsdp && deployment.nodes > 1;
+    Deployment within = deployment;
+    if (hybrid) {
+      within.devices = deployment.devices / deployment.nodes;
+      within.nodes = 1;
+    }
+    KernelTime sent = kAllReduces * work.micro_batches *
+                      all_reduce_time(bytes, messages, device, within, constants);
+    if (hybrid) {
+      const double on_node = within.devices;
+      Deployment between = deployment;
+      between.devices = deployment.nodes;
+      if (between.node_network) *between.node_network /= on_node;
+      sent = sent + all_reduce_time(bytes / on_node, messages, device, between, constants);
+    }
+    return {sent, constants.shard_exposed * sent.seconds +
+                      softly_above(sent.seconds, constants.shard_overlap * compute)};
+  }
+
+  static double buckets(double bytes) { return std::max(bytes / kBucketBytes, kFewestBuckets); }
 };
 
 }  // namespace
@@ -139,29 +188,13 @@ StepTime step_time(const StepWork& work, const DeviceProfile& device, const Depl
   out.parts.push_back(model.optimizer());
   const double update = out.parts.back().seconds;
 
-  const double gradients = work.parameters * deployment.gradient_bytes;
-  const double buckets = std::max(gradients / kBucketBytes, kFewestBuckets);
-  KernelTime sent;
-  double exposed = 0;
-  if (deployment.devices > 1 && is_sharded(deployment.parallelism)) {
-    // Weights are gathered for the forward and the backward pass, gradients are reduce-scattered:
-    // one and a half all-reduces of 16 bits.
-    constexpr double kAllReduces = 1.5, kHides = 0.8;
-    sent = all_reduce_time(work.parameters * 2, std::max(buckets, 20.0), device, deployment,
-                           constants);
-    sent.seconds *= kAllReduces * work.micro_batches;
-    sent.data_sheet *= kAllReduces * work.micro_batches;
-    exposed = constants.shard_exposed * sent.seconds + softly_above(sent.seconds, kHides * compute);
-  } else if (deployment.devices > 1) {
-    sent = all_reduce_time(gradients, buckets, device, deployment, constants);
-    const double hides = constants.overlap * kBackwardShare * compute / work.micro_batches;
-    exposed = softly_above(sent.seconds, hides) + kLeastExposed * sent.seconds;
-  }
-  exposed = std::min(exposed, sent.seconds);
+  const Exchange exchange = model.exchange(compute);
+  const KernelTime& sent = exchange.sent;
+  const double exposed = std::min(exchange.exposed, sent.seconds);
   out.all_reduce_seconds = sent.seconds;
   out.exposed_seconds = exposed;
   const double share = sent.seconds > 0 ? exposed / sent.seconds : 0;
-  out.parts.push_back({"exposed communication", exposed, share * sent.data_sheet, 0});
+  out.parts.push_back(StepModel::part("exposed communication", share * sent));
   const double alone = compute + update + exposed;
   const double wait =
       alone * constants.straggler * std::log2(static_cast<double>(deployment.devices));

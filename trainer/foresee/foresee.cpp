@@ -39,9 +39,6 @@ void check_topology(const DeviceProfile& device, const ForeseeOptions& options) 
   LS_USER_CHECK(!device.node_devices || options.per_node <= device.node_devices->value,
                 "a node of {} holds {} devices, and --devices-per-node is {}", device.name,
                 device.node_devices->value, options.per_node);
-  LS_USER_CHECK(options.per_node * options.nodes == 1 || device.node_link_gb_per_s,
-                "the profile of {} gives no node.link_gb_per_s, which several devices need",
-                device.name);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ import argparse
 import collections
 import math
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -117,8 +118,8 @@ def main():
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     rows = [row for row in read_rows(options.rows)
-            if row["split"] == "calibrate" and row["trust"] == "A" and "TPU" not in row["device"]
-            and "Trainium" not in row["device"] and "Xeon" not in row["device"]]
+            if row["split"] == "calibrate" and row["trust"] == "A" and row["step_ms"]
+            and not re.match("tpu|trainium|xeon|.*cpu", row["device"].lower())]
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(options.build) / "bench/foresight_rows"
         predictor = Predictor(rows, program, folder)

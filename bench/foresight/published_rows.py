@@ -15,6 +15,9 @@ FAMILIES = ("gpt", "llama", "bert", "vit", "cnn", "captioner")
 RESNETS = {11.69: ("[2,2,2,2]", "basic"), 21.80: ("[3,4,6,3]", "basic"),
            25.56: ("[3,4,6,3]", "bottleneck"), 44.55: ("[3,4,23,3]", "bottleneck"),
            60.19: ("[3,8,36,3]", "bottleneck")}
+#: Multiply-adds in 1e9 and activations in 1e6 of a forward pass of one image of 224 pixels.
+RESNET50_GMACS, RESNET50_MACTS = 4.11, 11.11
+VIT_BASE_GMACS, VIT_BASE_MACTS = 17.58, 23.9
 
 
 class Unsupported(Exception):
@@ -90,6 +93,8 @@ def predicted_share(row):
 def vit(row):
     """The patch size is the one that gives the row's number of tokens, a class token among them."""
     pixels = count(row, "image_px")
+    if not row["seq_len"]:
+        return ["model.name=vit", f"model.image_size={pixels}", "model.num_labels=1000"]
     across = round((number(row, "seq_len") - 1) ** 0.5)
     if across < 1 or pixels % across:
         raise Unsupported("seq_len is no square of patches and a class token")
@@ -101,14 +106,35 @@ def vit(row):
             "model.num_labels=1000"]
 
 
+def resnet(depths, layer, pixels):
+    return ["model.name=resnet", f"model.depths={depths}", f"model.layer_type={layer}",
+            "model.stem=imagenet", f"model.image_size={pixels}", "model.n_classes=1000"]
+
+
 def cnn(row):
     millions = number(row, "params_M")
     depths = [shape for size, shape in RESNETS.items() if abs(size / millions - 1) < 0.01]
-    if not depths:
-        raise Unsupported("it has not as many parameters as a residual network of known depth")
-    return ["model.name=resnet", f"model.depths={depths[0][0]}", f"model.layer_type={depths[0][1]}",
-            "model.stem=imagenet", f"model.image_size={count(row, 'image_px')}",
-            "model.n_classes=1000"]
+    return resnet(*(depths or [RESNETS[25.56]])[0], count(row, "image_px"))
+
+
+def scale(row):
+    """How much more than those of the model that stands for it the row's work is, or None.
+
+    A convolutional network that is no residual one counts as a ResNet-50, a vision transformer
+    without a number of tokens as a ViT of base size, with as much more arithmetic and traffic as its
+    multiply-adds and activations say.
+    """
+    if row["family"] == "cnn":
+        if any(abs(size / number(row, "params_M") - 1) < 0.01 for size in RESNETS):
+            return None
+        macs, activations = RESNET50_GMACS, RESNET50_MACTS
+    elif row["family"] == "vit" and not row["seq_len"]:
+        macs, activations = VIT_BASE_GMACS, VIT_BASE_MACTS
+    else:
+        return None
+    return {"flops": number(row, "fwd_gmacs_per_sample") / macs,
+            "bytes": number(row, "fwd_macts_M") / activations,
+            "parameters": 1e6 * number(row, "params_M")}
 
 
 def captioner(row):
@@ -185,6 +211,9 @@ def request(row):
            "micro_batches": number(row, "grad_accum", 1)}
     if family == "bert" and predicted_share(row) > 0:
         out["blend"] = [[BASE, *bert(row, "bert"), *common], predicted_share(row)]
+    scaled = scale(row)
+    if scaled is not None:
+        out["scale"] = scaled
     network = node_network(row)
     if network is not None:
         out["node_network"] = network

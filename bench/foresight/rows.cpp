@@ -68,10 +68,22 @@ class Steps {
   std::map<std::vector<std::string>, StepWork> steps_;
 };
 
+void scale(StepWork& work, const json& by) {
+  const double flops = by.at("flops"), bytes = by.at("bytes");
+  for (KernelWork& kernel : work.heavy) {
+    kernel.flops *= flops;
+    kernel.bytes *= bytes;
+  }
+  work.fused.bytes *= bytes;
+  work.calls.bytes *= bytes;
+  work.parameters = by.at("parameters");
+}
+
 Row read_row(const json& row, Steps& steps) {
   Row out;
   out.work = steps.of(row.at("words").get<std::vector<std::string>>());
   out.work.micro_batches = row.at("micro_batches");
+  if (row.contains("scale")) scale(out.work, row.at("scale"));
   if (row.contains("blend")) {
     out.blended = steps.of(row.at("blend").at(0).get<std::vector<std::string>>());
     out.blended->micro_batches = out.work.micro_batches;

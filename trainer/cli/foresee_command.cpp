@@ -7,6 +7,7 @@
 #include "trainer/config/load.h"
 #include "trainer/devices/device_profiles.h"
 #include "trainer/foresee/foresee.h"
+#include "trainer/foresee/sweep.h"
 
 namespace lockstep {
 namespace {
@@ -49,7 +50,16 @@ int run_foresee(const CommandCall& call) {
   const ForeseeOptions options = options_of(arguments);
   std::vector<DeviceProfile> devices;
   for (const std::string& name : names) devices.push_back(find_device(name));
-  const LoadedConfig config = load_config(words[0], call.registry, words.subspan(1));
+  const std::vector<std::string> overrides(words.begin() + 1, words.end());
+  const auto prices_file = arguments.value("price");
+  const Prices prices = prices_file ? read_prices(*prices_file) : Prices{};
+  if (arguments.has("sweep") || prices_file) {
+    const std::vector<SweepPoint> points = run_sweep(words[0], overrides, arguments.values("sweep"),
+                                                     devices, options, prices, call.registry);
+    call.out << (arguments.has("json") ? sweep_json(points) : sweep_text(points));
+    return 0;
+  }
+  const LoadedConfig config = load_config(words[0], call.registry, overrides);
   const ForeseenStep step = foresee_step(config.config, call.registry);
   std::vector<std::vector<Foresight>> answers;
   for (const DeviceProfile& device : devices)

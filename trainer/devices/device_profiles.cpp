@@ -257,8 +257,8 @@ DeviceProfile find_device(const std::string& name) {
     names.push_back(device.name);
   }
   raise(ErrorKind::kUsage,
-        "there is no device '{}'{}; `lockstep devices` lists them, and a file that ends with .yaml "
-        "is one of your own",
+        "there is no device '{}'{} (`lockstep devices` lists them; a file of your own ends with "
+        ".yaml)",
         name, did_you_mean(nearest_word(in_lower_case(name), names)));
 }
 

@@ -101,6 +101,11 @@ std::vector<Foresight> foresee_scaling(const ForeseenStep& step, const LoadedCon
   return out;
 }
 
+double run_hours(const ForeseenStep& step, const StepTime& time) {
+  constexpr double kHour = 3600;
+  return static_cast<double>(step.steps) * time.seconds / kHour;
+}
+
 double interval_factor(const StepWork& work, const DeviceProfile& device,
                        const Deployment& deployment, const FittedConstants& fitted) {
   const std::vector<double> values = values_of(fitted.constants);

@@ -60,6 +60,9 @@ std::vector<Foresight> foresee_scaling(const ForeseenStep& step, const LoadedCon
 double interval_factor(const StepWork& work, const DeviceProfile& device,
                        const Deployment& deployment, const FittedConstants& fitted);
 
+/// Of a whole run; 0 if its config has no end.
+double run_hours(const ForeseenStep& step, const StepTime& time);
+
 /// The whole answer as text, and as JSON.
 std::string foresight_text(const ForeseenStep& step, const std::vector<Foresight>& scaling,
                            const DeviceProfile& device);

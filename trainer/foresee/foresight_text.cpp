@@ -9,8 +9,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr double kHour = 3600;
-
 std::string describe_deployment(const Foresight& foresight) {
   const Deployment& s = foresight.deployment;
   return fmt::format("{} {} in {} {}, {}, {}, {}", s.devices, s.devices == 1 ? "device" : "devices",
@@ -33,10 +31,6 @@ std::string parts_text(const StepTime& time) {
                          1e3 * part.seconds, 100 * part.seconds / time.seconds,
                          1e3 * part.data_sheet, 1e3 * part.fitted(), 1e3 * part.assumed);
   return out;
-}
-
-double hours(const ForeseenStep& step, const Foresight& foresight) {
-  return static_cast<double>(step.steps) * foresight.time.seconds / kHour;
 }
 
 OrderedJson to_json(const Foresight& foresight, double efficiency) {
@@ -89,7 +83,8 @@ std::string foresight_text(const ForeseenStep& step, const std::vector<Foresight
   }
   if (step.steps > 0)
     out += fmt::format("run of {} steps: {:.4g} hours, {:.4g} device hours\n", step.steps,
-                       hours(step, asked), hours(step, asked) * asked.deployment.devices);
+                       run_hours(step, asked.time),
+                       run_hours(step, asked.time) * asked.deployment.devices);
   return out;
 }
 
@@ -105,8 +100,8 @@ std::string foresight_json(const ForeseenStep& step,
                         {"parallelism", name_of(asked.deployment.parallelism)},
                         {"global_batch_size", asked.global_batch}};
     each.update(to_json(asked, efficiency(scaling.front(), asked)));
-    each["run_hours"] = hours(step, asked);
-    each["device_hours"] = hours(step, asked) * asked.deployment.devices;
+    each["run_hours"] = run_hours(step, asked.time);
+    each["device_hours"] = run_hours(step, asked.time) * asked.deployment.devices;
     each["scaling"] = OrderedJson::array();
     for (const Foresight& foresight : scaling)
       each["scaling"].push_back({{"devices", foresight.deployment.devices},

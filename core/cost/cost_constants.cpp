@@ -68,12 +68,11 @@ std::vector<double> values_of(const CostConstants& constants) {
 
 CostConstants constants_from(std::span<const double> values) {
   CostConstants out;
+  const std::size_t count = values_of(out).size();
+  LS_USER_CHECK(values.size() == count, "{} constants are given, and there are {}", values.size(),
+                count);
   std::size_t i = 0;
-  for_each(out, [&](const auto&, double, double& value) {
-    LS_USER_CHECK(i < values.size(), "{} constants are too few", values.size());
-    value = values[i++];
-  });
-  LS_USER_CHECK(i == values.size(), "{} constants are given, and there are {}", values.size(), i);
+  for_each(out, [&](const auto&, double, double& value) { value = values[i++]; });
   return out;
 }
 

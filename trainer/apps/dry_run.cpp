@@ -62,6 +62,18 @@ std::string describe_lower_bound(const CompiledStep& step, std::int64_t micro_ba
   return out + fmt::format("  {:<28} {:>10.3f} ms\n", "total", sum);
 }
 
+/// Calls f with what a training step of the config needs, in a session of its own.
+template <class F>
+auto with_training(const Config& config, const Registry& registry, const Settings& settings,
+                   const F& f) {
+  const DataSource data = open_data(config, registry, "");
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
+  TrainingState state = make_training_state(config, registry, *model);
+  Watch watch;
+  RankRuntime runtime(config, settings, make_single_communicator(), watch);
+  return f(runtime, state, *model, data);
+}
+
 struct MachineVerdict {
   std::string text;
   bool fits = true;
@@ -84,19 +96,34 @@ MachineVerdict judge_machine(std::int64_t bytes_per_rank, std::int64_t staging,
 
 }  // namespace
 
+RecordedConfig record_config(const Config& config, const Registry& registry) {
+  return with_training(
+      config, registry, {},
+      [&](RankRuntime& runtime, TrainingState& state, const Model& model, const DataSource& data) {
+        RecordedConfig out;
+        out.step =
+            record_training(config, runtime.engine(), state, std::cref(model),
+                            longest_batch(config, data, training_sampler(config, data.train)));
+        out.parameters = state.module.parameters().elements();
+        out.slots = static_cast<std::int64_t>(state.optimizer.slots().size());
+        out.samples = data.train->size();
+        out.tokens_per_sample = data.tokens_per_sample;
+        return out;
+      });
+}
+
 CompiledConfig compile_config(const Config& config, const Registry& registry, MaxIsa max) {
-  const DataSource data = open_data(config, registry, "");
-  const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
-  TrainingState state = make_training_state(config, registry, *model);
-  Watch watch;
   Settings settings;
   settings.max_isa = max;
-  RankRuntime runtime(config, settings, make_single_communicator(), watch);
-  const auto step =
-      compile_training(config, runtime.engine(), state, std::cref(*model),
-                       longest_batch(config, data, training_sampler(config, data.train)));
-  return {step, state.module.parameters().elements(),
-          static_cast<std::int64_t>(state.optimizer.slots().size())};
+  return with_training(
+      config, registry, settings,
+      [&](RankRuntime& runtime, TrainingState& state, const Model& model, const DataSource& data) {
+        const auto step =
+            compile_training(config, runtime.engine(), state, std::cref(model),
+                             longest_batch(config, data, training_sampler(config, data.train)));
+        return CompiledConfig{step, state.module.parameters().elements(),
+                              static_cast<std::int64_t>(state.optimizer.slots().size())};
+      });
 }
 
 DryRun describe_dry_run(const Config& config, RankRuntime& runtime, TrainingState& state,

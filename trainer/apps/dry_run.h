@@ -13,6 +13,18 @@
 
 namespace lockstep {
 
+/// The recorded training step of a config, and what it is a step of.
+struct RecordedConfig {
+  Graph step;
+  std::int64_t parameters = 0;         ///< elements
+  std::int64_t slots = 0;              ///< of the optimizer, per parameter
+  std::int64_t samples = 0;            ///< of the training data
+  std::int64_t tokens_per_sample = 0;  ///< 0 for images
+};
+
+/// Records the training step for one rank, in its own session. No tensor gets memory.
+RecordedConfig record_config(const Config& config, const Registry& registry);
+
 /// The compiled training step of a config.
 struct CompiledConfig {
   std::shared_ptr<const CompiledStep> step;

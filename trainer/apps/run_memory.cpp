@@ -46,6 +46,19 @@ std::shared_ptr<const CompiledStep> compile_evaluation(const Config& config, Eng
   return engine.compile_pending();
 }
 
+/// The step's results must live until it is cut: what nobody holds is no output.
+StepNumbers trace_training(const Config& config, Engine& engine, TrainingState& state,
+                           const LossFunction& loss, const BatchTypes& batch) {
+  give_phantoms(state, engine);
+  const Batch fields = phantom_batch(engine, batch);
+  const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "micro_batch"),
+                          0};
+  UpdateOptions update;
+  update.clip_norm = config.training.gradient_clip_norm;
+  update.stop_at_nonfinite = config.training.on_nonfinite == OnNonfinite::kStop;
+  return record_step(state, loss, fields, inputs, update);
+}
+
 bool evaluates(const Config& config, const DataSource& data) {
   return config.eval.interval > 0 && data.validation != nullptr;
 }
@@ -102,17 +115,16 @@ std::optional<RunMemory> foresee(const Config& config, const Registry& registry,
 
 }  // namespace
 
+Graph record_training(const Config& config, Engine& engine, TrainingState& state,
+                      const LossFunction& loss, const BatchTypes& batch) {
+  const StepNumbers live = trace_training(config, engine, state, loss, batch);
+  return engine.take_recorded();
+}
+
 std::shared_ptr<const CompiledStep> compile_training(const Config& config, Engine& engine,
                                                      TrainingState& state, const LossFunction& loss,
                                                      const BatchTypes& batch) {
-  give_phantoms(state, engine);
-  const Batch fields = phantom_batch(engine, batch);
-  const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "micro_batch"),
-                          0};
-  UpdateOptions update;
-  update.clip_norm = config.training.gradient_clip_norm;
-  update.stop_at_nonfinite = config.training.on_nonfinite == OnNonfinite::kStop;
-  const StepNumbers result = record_step(state, loss, fields, inputs, update);
+  const StepNumbers live = trace_training(config, engine, state, loss, batch);
   return engine.compile_pending();
 }
 

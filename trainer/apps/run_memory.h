@@ -33,8 +33,12 @@ struct RunMemory {
   }
 };
 
-/// Compiles the training step for batches of these types, and runs nothing: `state` needs no
+/// Records the training step for batches of these types, and compiles nothing: `state` needs no
 /// values, and has none afterwards.
+Graph record_training(const Config& config, Engine& engine, TrainingState& state,
+                      const LossFunction& loss, const BatchTypes& batch);
+
+/// The same, compiled.
 std::shared_ptr<const CompiledStep> compile_training(const Config& config, Engine& engine,
                                                      TrainingState& state, const LossFunction& loss,
                                                      const BatchTypes& batch);

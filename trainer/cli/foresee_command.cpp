@@ -103,6 +103,14 @@ CliCommand foresee_command() {
                   {.name = "parallelism",
                    .value = "HOW",
                    .help = "dp (the default), zero1, fsdp or hsdp"},
+                  {.name = "sweep",
+                   .value = "KEY=A,B,C",
+                   .help = "a line for each combination of these values, the quickest and the "
+                           "cheapest",
+                   .many = true},
+                  {.name = "price",
+                   .value = "FILE",
+                   .help = "a YAML file of lines 'device: per_hour': the run's cost"},
                   {.name = "json", .value = "", .help = "as JSON"}},
       .run = run_foresee};
 }

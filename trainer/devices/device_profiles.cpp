@@ -176,6 +176,7 @@ class ProfileReader {
   void read_figure(const YamlEntry& entry, const std::string& path) {
     const auto key = std::ranges::find(keys_, path, &FigureKey::key);
     if (key == keys_.end()) return add(entry, unknown(path));
+    given_.insert(path);
     const auto& items = entry.value.items;
     const std::string needed =
         fmt::format("'{}' must be a number and its source, [312, sheet]", path);
@@ -201,7 +202,6 @@ class ProfileReader {
       figure.source = source->second;
     }
     key->set(profile_, std::move(figure));
-    given_.insert(path);
   }
 
   std::string unknown(const std::string& path) const {

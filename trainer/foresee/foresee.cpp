@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/runtime/compiled_step.h"
+#include "core/passes/pipeline.h"
+#include "core/passes/split_step.h"
 #include "trainer/apps/dry_run.h"
 #include "trainer/config/batch_plan.h"
-#include "trainer/registry/open_data.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {
@@ -25,11 +25,11 @@ MathType math_type(const Config& config, const DeviceProfile& device) {
   return bf16 ? MathType::kBf16 : MathType::kFp16;
 }
 
-std::int64_t count_steps(const Config& config, const DataSource& data) {
-  const std::int64_t epoch = data.train->size() / config.batch.global_batch_size;
+std::int64_t count_steps(const Config& config, std::int64_t samples) {
   std::int64_t out = config.length.max_steps;
   if (config.length.max_epochs >= 0) {
-    const std::int64_t steps = config.length.max_epochs * epoch;
+    const std::int64_t steps =
+        config.length.max_epochs * (samples / config.batch.global_batch_size);
     out = out < 0 ? steps : std::min(out, steps);
   }
   return std::max<std::int64_t>(out, 0);
@@ -44,17 +44,18 @@ void check_topology(const DeviceProfile& device, const ForeseeOptions& options) 
 }  // namespace
 
 ForeseenStep foresee_step(const Config& config, const Registry& registry) {
-  const CompiledConfig compiled = compile_config(config, registry, MaxIsa::kAvx2);
+  const RecordedConfig recorded = record_config(config, registry);
   ForeseenStep out;
-  out.work.heavy = heavy_kernels(compiled.step->step);
-  out.work.fused = fused_traffic(compiled.step->gradient.graph);
-  out.work.calls = call_traffic(compiled.step->step);
-  out.work.parameters = static_cast<double>(compiled.parameters);
-  out.work.slots = static_cast<double>(compiled.slots);
-  out.parameters = compiled.parameters;
-  const DataSource data = open_data(config, registry, "");
-  out.steps = count_steps(config, data);
-  out.tokens = data.tokens_per_sample;
+  out.work.heavy = heavy_kernels(recorded.step);
+  out.work.calls = call_traffic(recorded.step);
+  const Target neutral;  // not this machine's
+  const Graph gradient = run_pipeline(split_step(recorded.step).gradient, neutral, {}, Log::null());
+  out.work.fused = fused_traffic(gradient);
+  out.work.parameters = static_cast<double>(recorded.parameters);
+  out.work.slots = static_cast<double>(recorded.slots);
+  out.parameters = recorded.parameters;
+  out.steps = count_steps(config, recorded.samples);
+  out.tokens = recorded.tokens_per_sample;
   return out;
 }
 

@@ -1,5 +1,5 @@
 // How long the training steps of a config take on devices that are not here. Nothing runs and no
-// tensor gets memory: the step is recorded and compiled, and core/cost predicts its kernels' times.
+// tensor gets memory: the step is recorded and fused, and core/cost predicts its kernels' times.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace lockstep {
 
 class Registry;
 
-/// The step of a config, compiled for one micro-batch: it does not depend on devices.
+/// The step of a config with one micro-batch: it does not depend on devices.
 struct ForeseenStep {
   StepWork work;            ///< of one micro-batch a step
   std::int64_t steps = 0;   ///< of the run; 0: the config does not say
@@ -22,8 +22,8 @@ struct ForeseenStep {
   std::int64_t parameters = 0;
 };
 
-/// Compiles the step for the smallest instruction set, so that the answer does not depend on this
-/// machine. Error kUsage for a config that cannot be trained.
+/// Records the step and fuses it for a target that is not this machine, on whose kernels the answer
+/// therefore does not depend. Error kUsage for a config that cannot be trained.
 ForeseenStep foresee_step(const Config& config, const Registry& registry);
 
 /// Devices and software, as the command line and rows of published times name them.

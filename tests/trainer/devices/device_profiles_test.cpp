@@ -89,7 +89,6 @@ TEST(DeviceProfiles, ListAllMistakesAtOnce) {
       "number\n"
       "mine.yaml:1:1: 'matmul_fraction' is missing: of the peak that the largest products "
       "reach\n"
-      "mine.yaml:1:1: 'memory_gib' is missing: GiB\n"
       "mine.yaml:1:1: 'memory_gb_per_s' is missing: 1e9 bytes a second\n"
       "mine.yaml:1:1: 'memory_fraction' is missing: of it that a copy reaches\n"
       "mine.yaml:1:1: 'compute_units' is missing: streaming multiprocessors, product units or "

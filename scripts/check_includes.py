@@ -98,7 +98,7 @@ FOREIGN = [
     (r"png\.h|jpeglib\.h|jerror\.h", ["data", "tests"], False),
     (r"pcre2\.h", ["data"], False),
     (r"unicode/.*", ["data"], False),
-    (r"nlohmann/.*", ["core/base", "data", "checkpoint", "trainer", "tests"], False),
+    (r"nlohmann/.*", ["core/base", "data", "checkpoint", "trainer", "tests", "bench/foresight"], False),
     (r"yaml-cpp/.*", ["trainer"], False),
     (r"boost/asio.*", ["data", "watch"], False),
     (r"boost/container/(small|static)_vector\.hpp", ["core"], True),

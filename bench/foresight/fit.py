@@ -18,6 +18,7 @@ import pathlib
 import re
 import sys
 import tempfile
+import textwrap
 
 import numpy
 from scipy.optimize import least_squares
@@ -87,20 +88,23 @@ def cross_validate(fit, logs):
 
 
 def write_constants(logs, covariance, residual):
-    def numbers(values):
-        return ", ".join(f"{value:.6g}" for value in values)
+    def numbers(values, digits):
+        text = ", ".join(f"{value:.{digits}g}" for value in values)
+        return textwrap.fill(text, 98, initial_indent="      ", subsequent_indent="      ")
 
-    rows = ",\n".join("      " + numbers(row) for row in covariance)
+    triangle = [value for i, row in enumerate(covariance) for value in row[:i + 1]]
     text = f"""// Written by bench/foresight/fit.py; do not edit.
 #include "core/cost/cost_constants.h"
 
+// clang-format off
 namespace lockstep {{
 
 const FittedConstants& fitted_constants() {{
   static const FittedConstants fitted{{
-      constants_from(std::vector<double>{{{numbers(numpy.exp(logs))}}}),
+      constants_from(std::vector<double>{{
+{numbers(numpy.exp(logs), 6)}}}),
       {{
-{rows}}},
+{numbers(triangle, 4)}}},
       {residual:.6g}}};
   return fitted;
 }}

@@ -46,10 +46,10 @@ T named(const json& row, const char* key, const Parse& parse) {
   return *value;
 }
 
-std::optional<Recomputation> parse_recomputation(const std::string& name) {
-  if (name == "none") return Recomputation::kNone;
-  if (name == "selective") return Recomputation::kSelective;
-  if (name == "full") return Recomputation::kFull;
+std::optional<Rematerialization> parse_rematerialization(const std::string& name) {
+  if (name == "none") return Rematerialization::kNone;
+  if (name == "selective") return Rematerialization::kSelective;
+  if (name == "full") return Rematerialization::kFull;
   return std::nullopt;
 }
 
@@ -96,7 +96,7 @@ Row read_row(const json& row, Steps& steps) {
   to.math = named<MathType>(row, "math", parse_math_type);
   to.execution = named<Execution>(row, "execution", parse_execution);
   to.parallelism = named<Parallelism>(row, "parallelism", parse_parallelism);
-  to.recomputation = named<Recomputation>(row, "recomputation", parse_recomputation);
+  to.rematerialization = named<Rematerialization>(row, "recomputation", parse_rematerialization);
   to.fused_attention = row.at("fused_attention");
   to.channels_first = row.at("channels_first");
   to.gradient_bytes = row.at("gradient_bytes");
@@ -145,9 +145,10 @@ void run(const std::string& path) {
   json constants = json::array();
   for (const CostConstantRow& row : cost_constant_rows())
     constants.push_back({row.name, row.prior, row.spread});
-  std::cout << json{{"constants", constants}, {"errors", errors}}.dump() << std::endl;
+  std::cout << json{{"constants", constants}, {"errors", errors}}.dump() << "\n" << std::flush;
   for (std::string line; std::getline(std::cin, line);)
-    std::cout << answer(rows, json::parse(line).get<std::vector<double>>()).dump() << std::endl;
+    std::cout << answer(rows, json::parse(line).get<std::vector<double>>()).dump() << "\n"
+              << std::flush;
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ CostConstants constants_from(std::span<const double> values);
 /// What the fit found, with its uncertainty.
 struct FittedConstants {
   CostConstants constants;
-  /// Covariance of the logarithms of the constants, row by row.
+  /// Covariance of the logarithms of the constants: its lower triangle, row by row.
   std::vector<double> covariance;
   /// Standard deviation of the logarithm of published over predicted times, beyond the constants'.
   double residual = 0;

@@ -1,6 +1,7 @@
 #include "core/cost/kernel_work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -52,7 +53,7 @@ void set_convolution(const Graph& graph, const Node& node, KernelWork& work) {
     work.m = node.type.elements() / (weight[1] * work.batch);
   }
   const double each = 2.0 * static_cast<double>(work.batch * work.m * work.n);
-  work.k = each == 0 ? 0 : static_cast<std::int64_t>(work.flops / each + 0.5);
+  work.k = each == 0 ? 0 : std::llround(work.flops / each);
 }
 
 void set_attention(const Graph& graph, const Node& node, KernelWork& work) {

@@ -30,8 +30,8 @@ DeviceRates::DeviceRates(const DeviceProfile& device, const Deployment& deployme
                 device.name, name_of(deployment.math));
   peak_ = *peak;
   bandwidth_ = device.memory_gb_per_s.value * 1e9;
-  estimated_ = device.memory_gb_per_s.is_estimate() ||
-               device.peak_tflops[static_cast<std::size_t>(deployment.math)]->is_estimate();
+  const auto& figure = device.peak_tflops[static_cast<std::size_t>(deployment.math)];
+  estimated_ = device.memory_gb_per_s.is_estimate() || (figure && figure->is_estimate());
   units_ = device.compute_units.value;
   tensor_ = device.has_tensor_units(deployment.math);
   product_fraction_ =

@@ -69,9 +69,10 @@ struct StepModel {
     const double between = std::max(work.calls.bytes - work.fused.bytes, 0.0);
     const KernelTime stream = rates.streaming(work.fused.bytes + unfused * between);
     const double again =
-        1 + (deployment.recomputation == Recomputation::kFull        ? kForwardShare
-             : deployment.recomputation == Recomputation::kSelective ? constants.selective_share
-                                                                     : 0);
+        1 + (deployment.rematerialization == Rematerialization::kFull ? kForwardShare
+             : deployment.rematerialization == Rematerialization::kSelective
+                 ? constants.selective_share
+                 : 0);
     const double times = work.micro_batches * again;
     TimePart gaps{"gaps between kernels", launches() * constants.kernel_gap_us * 1e-6 * times, 0,
                   0};
@@ -202,7 +203,8 @@ StepTime step_time(const StepWork& work, const DeviceProfile& device, const Depl
   out.seconds = alone + wait;
   for (const KernelWork& each : work.heavy)
     out.flops += each.flops * static_cast<double>(each.count) * work.micro_batches;
-  out.utilization = out.flops / out.seconds / *device.peak(deployment.math);
+  if (const auto peak = device.peak(deployment.math))
+    out.utilization = out.flops / out.seconds / *peak;
   return out;
 }
 

@@ -24,7 +24,7 @@ std::string_view name_of(Parallelism parallelism);
 std::optional<Parallelism> parse_parallelism(std::string_view name);
 
 /// What the backward pass computes again in place of keeping it.
-enum class Recomputation : std::uint8_t { kNone, kSelective, kFull };
+enum class Rematerialization : std::uint8_t { kNone, kSelective, kFull };
 
 /// What one device does in a step.
 struct StepWork {
@@ -43,7 +43,7 @@ struct Deployment {
   MathType math = MathType::kFp32;
   Execution execution = Execution::kCompiled;
   Parallelism parallelism = Parallelism::kReplicated;
-  Recomputation recomputation = Recomputation::kNone;
+  Rematerialization rematerialization = Rematerialization::kNone;
   bool fused_attention = true;  ///< false: scores are written to memory
   bool channels_first = false;  ///< images on tensor units are [N,C,H,W]
   double gradient_bytes = 4;    ///< of an element on the wire

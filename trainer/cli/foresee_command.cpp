@@ -49,6 +49,7 @@ int run_foresee(const CommandCall& call) {
   LS_USER_CHECK(!names.empty(), "--device is missing; `lockstep devices` lists them");
   const ForeseeOptions options = options_of(arguments);
   std::vector<DeviceProfile> devices;
+  devices.reserve(names.size());
   for (const std::string& name : names) devices.push_back(find_device(name));
   const std::vector<std::string> overrides(words.begin() + 1, words.end());
   const auto prices_file = arguments.value("price");
@@ -62,6 +63,7 @@ int run_foresee(const CommandCall& call) {
   const LoadedConfig config = load_config(words[0], call.registry, overrides);
   const ForeseenStep step = foresee_step(config.config, call.registry);
   std::vector<std::vector<Foresight>> answers;
+  answers.reserve(devices.size());
   for (const DeviceProfile& device : devices)
     answers.push_back(foresee_scaling(step, config, device, options));
   if (arguments.has("json")) {

@@ -44,6 +44,7 @@ FigureKey optional_figure(std::string key, std::optional<Figure> DeviceProfile::
 std::vector<FigureKey> figure_keys() {
   using P = DeviceProfile;
   std::vector<FigureKey> out;
+  out.reserve(kMathTypes);
   for (std::size_t i = 0; i < kMathTypes; ++i)
     out.push_back({fmt::format("peak_tflops.{}", name_of(static_cast<MathType>(i))),
                    "TFLOP/s, dense; leave out what the device lacks", false,

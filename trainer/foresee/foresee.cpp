@@ -93,7 +93,7 @@ std::vector<Foresight> foresee_scaling(const ForeseenStep& step, const LoadedCon
     const bool last = per_node == options.per_node && nodes == options.nodes;
     if (last || !batch_problem({config.config.batch.global_batch_size,
                                 config.config.batch.micro_batch_size, false},
-                               per_node * nodes))
+                               std::int64_t{per_node} * nodes))
       out.push_back(foresee(step, config, device, smaller));
   };
   for (int n = 1; n < options.per_node; n *= 2) add(n, 1);
@@ -110,22 +110,19 @@ double run_hours(const ForeseenStep& step, const StepTime& time) {
 double interval_factor(const StepWork& work, const DeviceProfile& device,
                        const Deployment& deployment, const FittedConstants& fitted) {
   const std::vector<double> values = values_of(fitted.constants);
-  const std::size_t n = values.size();
-  double variance = fitted.residual * fitted.residual;
-  if (fitted.covariance.size() == n * n) {
-    std::vector<double> slope(n);
-    const double base = std::log(step_time(work, device, deployment, fitted.constants).seconds);
-    for (std::size_t i = 0; i < n; ++i) {
-      std::vector<double> moved = values;
-      moved[i] *= std::exp(kLogStep);
-      slope[i] =
-          (std::log(step_time(work, device, deployment, constants_from(moved)).seconds) - base) /
-          kLogStep;
-    }
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j)
-        variance += slope[i] * fitted.covariance[i * n + j] * slope[j];
+  std::vector<double> slope(values.size());
+  const double base = std::log(step_time(work, device, deployment, fitted.constants).seconds);
+  for (std::size_t i = 0; i < slope.size(); ++i) {
+    std::vector<double> moved = values;
+    moved[i] *= std::exp(kLogStep);
+    const StepTime time = step_time(work, device, deployment, constants_from(moved));
+    slope[i] = (std::log(time.seconds) - base) / kLogStep;
   }
+  double variance = fitted.residual * fitted.residual;
+  auto covariance = fitted.covariance.begin();
+  for (std::size_t i = 0; i < slope.size(); ++i)
+    for (std::size_t j = 0; j <= i; ++j)
+      variance += (i == j ? 1 : 2) * slope[i] * slope[j] * *covariance++;
   return std::exp(kEightyPercent * std::sqrt(variance));
 }
 

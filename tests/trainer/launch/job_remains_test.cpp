@@ -29,7 +29,7 @@ class LargeProcess {
       execle("/usr/bin/dd", "dd", "if=/dev/zero", "of=/dev/null", "bs=96M", nullptr, environment);
       _exit(127);
     }
-    while (resident_mib() < 96 && !has_ended())
+    while (!(is_started() && resident_mib() >= 96) && !has_ended())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   ~LargeProcess() {
@@ -49,6 +49,13 @@ class LargeProcess {
   }
 
  private:
+  /// Before that it is a copy of this process, whose memory and environment are others.
+  bool is_started() const {
+    std::ifstream file(fmt::format("/proc/{}/comm", pid_));
+    std::string name;
+    return std::getline(file, name) && name == "dd";
+  }
+
   long resident_mib() const {
     std::ifstream file(fmt::format("/proc/{}/statm", pid_));
     long size = 0, resident = 0;

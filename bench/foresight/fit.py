@@ -4,8 +4,8 @@
 Usage: fit.py ROWS.csv [--build DIR] [--cross-validate] [--write]
 
 Takes the rows of the split "calibrate", of GPUs, of trust A. Minimizes a robust sum of squares of
-log(predicted / published), with each constant's prior as a further row, in
-core/cost/cost_constants.cpp. Rows of one model from one source share a weight, as they are not
+log(predicted / published), with each constant's prior (core/cost/cost_constants.cpp) as a further
+row, which counts as robustly. Rows of one model from one source share a weight, as they are not
 independent. --cross-validate also predicts the rows of each device, class of devices, model and
 source by a fit without them. --write writes core/cost/fitted_constants.cpp.
 
@@ -148,8 +148,9 @@ def main():
         if options.cross_validate:
             cross_validate(fit, solution.x)
         if options.write:
-            jacobian = solution.jac
-            covariance = numpy.linalg.inv(jacobian.T @ jacobian)
+            jacobian = solution.jac[:len(kept)]  # with the weights of the robust sum
+            information = jacobian.T @ jacobian + numpy.diag(fit.spread ** -2.0)
+            covariance = numpy.linalg.inv(information)
             residual = float(numpy.median(numpy.abs(errors)) / 0.6745)
             write_constants(solution.x, covariance, residual)
         predictor.close()

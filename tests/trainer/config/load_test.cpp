@@ -127,7 +127,7 @@ constexpr const char* kGpt =
     "optimizer:\n  learning_rate: 0.1\n";
 
 TEST(ConfigLoad, AKeyMayHaveOtherNames) {
-  const auto model = [](std::vector<std::string> overrides) {
+  const auto model = [](const std::vector<std::string>& overrides) {
     return parse(kGpt, overrides).model.keys.as<Gpt2Config>();
   };
   EXPECT_EQ(model({"model.block_size=32"}).n_positions, 32);

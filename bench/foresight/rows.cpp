@@ -113,8 +113,10 @@ double milliseconds(const Row& row, const CostConstants& constants) {
 }
 
 json answer(const std::vector<std::optional<Row>>& rows, const std::vector<double>& values) {
-  const FittedConstants& fitted = fitted_constants();
-  const CostConstants constants = values.empty() ? fitted.constants : constants_from(values);
+  // The fitted ones are read only if they are asked for: after a change of the model they are those
+  // of another, until the fit has written them anew.
+  const CostConstants constants =
+      values.empty() ? fitted_constants().constants : constants_from(values);
   json ms = json::array(), factors = json::array();
   for (const std::optional<Row>& row : rows) {
     ms.push_back(nullptr);
@@ -122,7 +124,7 @@ json answer(const std::vector<std::optional<Row>>& rows, const std::vector<doubl
     if (!row) continue;
     ms.back() = milliseconds(*row, constants);
     if (values.empty())
-      factors.back() = interval_factor(row->work, row->device, row->deployment, fitted);
+      factors.back() = interval_factor(row->work, row->device, row->deployment, fitted_constants());
   }
   return values.empty() ? json{{"ms", ms}, {"factors", factors}} : ms;
 }

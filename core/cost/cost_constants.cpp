@@ -32,6 +32,7 @@ void for_each(Constants& c, const F& f) {
   f("score_least", 0.4, c.score_least);
   f("score_products", 0.3, c.score_products);
   f("dispatch", 0.5, c.dispatch);
+  f("eager_dispatch", 0.3, c.eager_dispatch);
   f("kernel_gap_us", 0.7, c.kernel_gap_us);
   for (std::size_t i = 0; i < kExecutions; ++i)
     f(fmt::format("optimizer.{}", name_of(static_cast<Execution>(i))), 0.6, c.optimizer[i]);

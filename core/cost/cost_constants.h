@@ -28,21 +28,23 @@ struct CostConstants {
   double roof_sharpness = 4;        ///< how abruptly arithmetic gives way to memory
   double flash_fraction = 0.45;     ///< of the peak that fused attention reaches
   double flash_gradient = 0.8;      ///< further, its gradient
-  double score_passes = 12;         ///< how often scores are read or written if they are in memory
-  std::array<double, kExecutions> unfused{1, 0.2, 0.2, 0.5,
-                                          0.5};  ///< the share of the traffic
-                                                 ///< between the calls of a step that is left
-  std::array<double, kExecutions> product{1, 1, 1, 1, 1};  ///< further, of products
+  double score_passes = 12;         ///< how often scores are read or written if they are in memory,
+                                    ///< by attention and its gradient
+  /// The share of the traffic between the calls of a step that is left.
+  std::array<double, kExecutions> unfused{1, 0.2, 0.2, 0.5, 0.5};
+  /// A factor on the fraction of the peak that products reach.
+  std::array<double, kExecutions> product{1, 1, 1, 1, 1};
   double score_least = 0.3;     ///< the share of these passes that no fusion saves
   double score_products = 0.7;  ///< of a product's fraction, by those of one head at a time
   double dispatch = 1;          ///< of the profile's launch times
+  double eager_dispatch = 2;    ///< further, where a framework starts each kernel
   double kernel_gap_us = 1;     ///< on the device, between two kernels
   /// What the optimizer reads and writes, over each value once.
   std::array<double, kExecutions> optimizer{4, 1.5, 1.5, 3, 3};
   double selective_share = 0.05;  ///< of a micro-batch's time that selective recomputation adds
-  double channels_first = 1;      ///< a convolution's traffic for other layouts, in its own
-  double bus_fraction = 0.9;      ///< of the node's links that an all-reduce reaches
-  double link_fraction = 0.8;     ///< of a link's bandwidth as bus bandwidth that was not measured
+  double channels_first = 1;   ///< a convolution's traffic for layouts of tensor units, by its own
+  double bus_fraction = 0.9;   ///< of the node's links that an all-reduce reaches
+  double link_fraction = 0.8;  ///< of a link's bandwidth as bus bandwidth that was not measured
   double network_fraction = 0.7;  ///< of the network
   double both_levels = 0.3;    ///< of the quicker of node and network that the other does not hide
   double latency = 1;          ///< of the profile's latencies

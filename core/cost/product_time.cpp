@@ -89,9 +89,9 @@ KernelTime DeviceRates::attention(const KernelWork& work) const {
       static_cast<double>(work.batch) * static_cast<double>(work.m) * static_cast<double>(work.n);
   const double products = work.gradient ? 4 : 2;
   const double flops = products * 2 * scores * static_cast<double>(work.k);
-  const double left =
-      0.3 + 0.7 * constants_.unfused[static_cast<std::size_t>(deployment_.execution)];
-  const double passes = constants_.score_passes * (work.gradient ? 0.6 : 0.4) * left;
+  const double unfused = constants_.unfused[static_cast<std::size_t>(deployment_.execution)];
+  const double left = constants_.score_least + (1 - constants_.score_least) * unfused;
+  const double passes = constants_.score_passes / 2 * left;  // of which the gradient has the others
   const double bytes = scores * stored_bytes(deployment_.math) * passes;
   return with_ideal(count * (flops / (peak_ * product_fraction_ * constants_.score_products) +
                              streaming(bytes).seconds),

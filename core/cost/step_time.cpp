@@ -26,10 +26,9 @@ double softly_above(double a, double b) {
   return 0.5 * (a - b + std::sqrt((a - b) * (a - b) + 0.01 * b * b));
 }
 
-double launch_us(const DeviceProfile& device, Execution execution) {
+double launch_us(const DeviceProfile& device, Execution execution, const CostConstants& constants) {
   switch (execution) {
-    case Execution::kEager:
-      return 2 * device.launch_us_eager.value;  // its part in Python and autograd
+    case Execution::kEager: return device.launch_us_eager.value * constants.eager_dispatch;
     case Execution::kXla: return device.launch_us_xla.value;
     case Execution::kCompiled:
     case Execution::kHandFused:
@@ -87,7 +86,7 @@ struct StepModel {
 
   /// What the host needs to start the kernels, beyond what the device needs to run them.
   TimePart dispatch(double device_seconds) const {
-    const double host = launches() * launch_us(device, deployment.execution) * 1e-6 *
+    const double host = launches() * launch_us(device, deployment.execution, constants) * 1e-6 *
                         constants.dispatch * work.micro_batches;
     const double p = kDispatchSharpness;
     const double both =
@@ -130,11 +129,11 @@ struct StepModel {
   }
 
   /// Weights are gathered for the forward and the backward pass of every micro-batch, gradients are
-  /// reduce-scattered: one and a half all-reduces of 16 bits. With kHsdp within nodes, and the
-  /// shards' gradients are then all-reduced between nodes.
+  /// reduce-scattered: one and a half all-reduces of 16 bits, or of fp32. With kHsdp within nodes,
+  /// and the shards' gradients are then all-reduced between nodes.
   Exchange exchange_shards(double compute) const {
-    constexpr double kAllReduces = 1.5, kFewestMessages = 20;
-    const double bytes = work.parameters * 2;
+    constexpr double kAllReduces = 1.5, kFewestMessages = 20, kLeastBytes = 2;
+    const double bytes = work.parameters * std::max(stored_bytes(deployment.math), kLeastBytes);
     const double messages = std::max(buckets(bytes), kFewestMessages);
     const bool hybrid = deployment.parallelism == Parallelism::kHsdp && deployment.nodes > 1;
     Deployment within = deployment;

@@ -1,4 +1,3 @@
-#include <limits>
 #include <ostream>
 
 #include "core/base/error.h"

@@ -36,6 +36,10 @@ std::int64_t count_steps(const Config& config, std::int64_t samples) {
 }
 
 void check_topology(const DeviceProfile& device, const ForeseeOptions& options) {
+  constexpr std::int64_t kMostDevices = 1 << 20;
+  LS_USER_CHECK(std::int64_t{options.per_node} * options.nodes <= kMostDevices,
+                "{} nodes of {} devices are more than {} devices", options.nodes, options.per_node,
+                kMostDevices);
   LS_USER_CHECK(!device.node_devices || options.per_node <= device.node_devices->value,
                 "a node of {} holds {} devices, and --devices-per-node is {}", device.name,
                 device.node_devices->value, options.per_node);
@@ -67,7 +71,7 @@ Foresight foresee(const ForeseenStep& step, const LoadedConfig& config, const De
   out.deployment = options.deployment;
   out.deployment.nodes = options.nodes;
   out.deployment.devices = options.per_node * options.nodes;
-  out.deployment.math = options.math.value_or(math_type(config.config, device));
+  out.deployment.math = options.math ? *options.math : math_type(config.config, device);
   LoadedConfig any_order = config;  // a cost does not ask for the order of sums
   any_order.config.batch.deterministic = false;
   const BatchPlan batch = plan_batch(any_order, out.deployment.devices);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +26,8 @@ struct ForeseenStep {
 /// therefore does not depend. Error kUsage for a config that cannot be trained.
 ForeseenStep foresee_step(const Config& config, const Registry& registry);
 
-/// Devices and software, as the command line and rows of published times name them.
+/// Devices and software, as the command line names them.
 struct ForeseeOptions {
-  std::vector<std::string> devices = {};
   int per_node = 1;
   int nodes = 1;
   std::optional<MathType> math = std::nullopt;  ///< else training.precision, on this device

@@ -184,7 +184,30 @@ TEST(StepTime, ManySmallKernelsWaitForTheHost) {
   small.calls = small.fused;
   Deployment eager = on(1);
   eager.execution = Execution::kEager;
-  EXPECT_NEAR(seconds(small, eager), 1000 * 2 * 5e-6, 1e-4) << "kernels times launch time";
+  const double launch = 5e-6 * CostConstants{}.eager_dispatch;
+  EXPECT_NEAR(seconds(small, eager), 1000 * launch, 1e-4);
+}
+
+/// Scores in memory cost passes over them, of which an execution that fuses saves a part.
+TEST(AttentionTime, PaysForScoresInMemory) {
+  KernelWork attention{.kind = KernelKind::kAttention, .batch = 96, .m = 512, .n = 512, .k = 64};
+  const double scores = 96.0 * 512 * 512;
+  attention.flops = 4 * scores * 64;
+  attention.bytes = 4.0 * 2 * 96 * 512 * 64;
+  const DeviceProfile profile = device();
+  const auto of = [&](bool fused, Execution execution) {
+    Deployment deployment = on(1);
+    deployment.fused_attention = fused;
+    deployment.execution = execution;
+    CostConstants constants;
+    constants.score_least = 0.5;
+    return DeviceRates(profile, deployment, constants).attention(attention).seconds;
+  };
+  EXPECT_GT(of(false, Execution::kHandFused), of(true, Execution::kHandFused));
+  const CostConstants priors;
+  const double pass = scores * 2 / (1000e9 * priors.stream_memory);
+  const double saved = of(false, Execution::kEager) - of(false, Execution::kHandFused);
+  EXPECT_NEAR(saved, priors.score_passes / 2 * 0.5 * (1 - priors.unfused[2]) * pass, 1e-12);
 }
 
 TEST(StepTime, RefusesWhatTheProfileDoesNotHave) {

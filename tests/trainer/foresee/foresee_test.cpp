@@ -82,11 +82,19 @@ TEST_F(ForeseeTest, RefusesWhatCannotBe) {
               HasSubstr("does not divide over 3 ranks"));
   EXPECT_EQ(usage_error([&] { foresee(step, config, a100, {.per_node = 16}); }),
             "a node of a100-sxm4-80gb holds 8 devices, and --devices-per-node is 16");
+  EXPECT_EQ(usage_error([&] { foresee(step, config, a100, {.per_node = 8, .nodes = 1 << 20}); }),
+            "1048576 nodes of 8 devices are more than 1048576 devices");
   EXPECT_EQ(usage_error([&] { foresee(step, config, find_device("k80"), {}); }),
             "training.precision bf16-mixed: device k80 has no bf16; choose --math");
   EXPECT_EQ(
       usage_error([&] { foresee(step, config, find_device("tpuv4"), {.math = MathType::kFp16}); }),
       "device tpuv4 has no fp16: its profile gives no peak of it");
+}
+
+/// The type of the config is not asked for where another is given.
+TEST_F(ForeseeTest, TakesTheTypeThatIsGiven) {
+  EXPECT_EQ(foresee(step, config, find_device("k80"), {.math = MathType::kFp32}).deployment.math,
+            MathType::kFp32);
 }
 
 TEST_F(ForeseeTest, TextAndJsonSayTheSame) {

@@ -149,15 +149,6 @@ struct Calls {
 
 }  // namespace
 
-std::string_view name_of(KernelKind kind) {
-  switch (kind) {
-    case KernelKind::kDot: return "dot";
-    case KernelKind::kConvolution: return "convolution";
-    case KernelKind::kAttention: return "attention";
-  }
-  __builtin_unreachable();
-}
-
 std::vector<KernelWork> heavy_kernels(const Graph& step) {
   const Calls calls(step);
   std::vector<KernelWork> out;

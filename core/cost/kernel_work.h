@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "core/base/dtype.h"
@@ -16,7 +15,6 @@ enum class KernelKind : std::uint8_t {
   kConvolution,
   kAttention,  ///< fused: scores are not written to memory
 };
-std::string_view name_of(KernelKind kind);
 
 /// A kernel whose time is that of its arithmetic, or of its operands. Equal ones are counted, not
 /// repeated.

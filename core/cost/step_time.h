@@ -20,6 +20,7 @@ enum class Parallelism : std::uint8_t {
   kFsdp,  ///< "fsdp": all is divided over all devices, weights are gathered when they are used
   kHsdp,  ///< "hsdp": as fsdp within a node, as dp between nodes
 };
+inline constexpr std::size_t kParallelisms = 4;
 std::string_view name_of(Parallelism parallelism);
 std::optional<Parallelism> parse_parallelism(std::string_view name);
 

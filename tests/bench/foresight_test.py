@@ -30,14 +30,18 @@ def row(**changes):
             **{key: str(value) for key, value in changes.items()}}
 
 
+def write_rows(path, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=ROW)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 class Judging(unittest.TestCase):
     def judge(self, rows, *options):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows.csv"
-            with open(path, "w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, fieldnames=ROW)
-                writer.writeheader()
-                writer.writerows(rows)
+            write_rows(path, rows)
             done = subprocess.run([sys.executable, "-B", ROOT / "bench/foresight.py", path,
                                    "--build", BUILD, *options],
                                   capture_output=True, text=True, check=True)
@@ -106,10 +110,7 @@ class Fitting(unittest.TestCase):
                       zip(rows, predictor.ask([prior for _, prior, _ in predictor.constants]))]
             predictor.close()
             path = pathlib.Path(folder) / "rows.csv"
-            with open(path, "w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, fieldnames=ROW)
-                writer.writeheader()
-                writer.writerows(rows)
+            write_rows(path, rows)
             done = subprocess.run([sys.executable, "-B", ROOT / "bench/foresight/fit.py", path,
                                    "--build", BUILD], capture_output=True, text=True, check=True)
         median = float(re.search(r"in sample .*median +([\d.]+) %", done.stdout)[1])

@@ -11,33 +11,30 @@
 namespace lockstep {
 namespace {
 
-/// The value of an option that is one of a few names; the default if it was not given.
-template <class T, class Parse>
-T choice(const Arguments& arguments, const std::string& option, T otherwise, const Parse& parse,
-         std::span<const std::string_view> names) {
+/// The value of an option that is one of the first `count` values of an enum, by its name.
+template <class T>
+std::optional<T> choice(const Arguments& arguments, const std::string& option, std::size_t count) {
   const auto given = arguments.value(option);
-  if (!given) return otherwise;
-  const auto found = parse(*given);
-  LS_USER_CHECK(found.has_value(), "--{} must be one of {}, not '{}'{}", option,
-                fmt::join(names, ", "), *given, did_you_mean(nearest_word(*given, names)));
-  return *found;
+  if (!given) return std::nullopt;
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < count; ++i) {
+    names.push_back(name_of(static_cast<T>(i)));
+    if (names.back() == *given) return static_cast<T>(i);
+  }
+  raise(ErrorKind::kUsage, "--{} must be one of {}, not '{}'{}", option, fmt::join(names, ", "),
+        *given, did_you_mean(nearest_word(*given, names)));
 }
 
 ForeseeOptions options_of(const Arguments& arguments) {
-  static constexpr std::array<std::string_view, 5> kMaths{"fp32", "tf32", "bf16", "fp16", "fp8"};
-  static constexpr std::array<std::string_view, 5> kExecution{"eager", "compiled", "hand_fused",
-                                                              "xla", "static_graph"};
-  static constexpr std::array<std::string_view, 4> kParallel{"dp", "zero1", "fsdp", "hsdp"};
-  ForeseeOptions out;
   constexpr int kMost = 1 << 20;
+  ForeseeOptions out;
   out.per_node = static_cast<int>(arguments.integer("devices-per-node", 1, kMost).value_or(1));
   out.nodes = static_cast<int>(arguments.integer("nodes", 1, kMost).value_or(1));
-  if (arguments.has("math"))
-    out.math = choice(arguments, "math", MathType::kFp32, parse_math_type, kMaths);
-  out.deployment.execution =
-      choice(arguments, "execution", Execution::kCompiled, parse_execution, kExecution);
-  out.deployment.parallelism =
-      choice(arguments, "parallelism", Parallelism::kReplicated, parse_parallelism, kParallel);
+  out.math = choice<MathType>(arguments, "math", kMathTypes);
+  Deployment& to = out.deployment;
+  to.execution = choice<Execution>(arguments, "execution", kExecutions).value_or(to.execution);
+  to.parallelism =
+      choice<Parallelism>(arguments, "parallelism", kParallelisms).value_or(to.parallelism);
   return out;
 }
 

@@ -17,7 +17,7 @@
 #include "core/engine/update_plans.h"
 #include "core/kernels/kernel_cache.h"
 #include "core/runtime/loaded_step.h"
-#include "trainer/apps/dry_run.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
 
@@ -55,7 +55,7 @@ void run(const std::string& path, std::vector<std::string> words) {
     std::vector<std::string> overrides = words;
     overrides.push_back("data.sequence_length=" + length);
     const Config config = load_config(path, registry, overrides).config;
-    Graph step = compile_config(config, registry, settings_from_environment().max_isa).step->step;
+    Graph step = plan_config(config, registry, settings_from_environment().max_isa).step->step;
     const std::int64_t functions = kernels.compiled();
     const std::int64_t built = kernels.built();
     const double begin = processor_seconds();

@@ -4,7 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/compiled_graph.h"
-#include "trainer/apps/dry_run.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/registry/registry.h"
 
@@ -50,9 +50,9 @@ void adamw(benchmark::State& state) {
 /// The update program of configs/bench/<name>.yaml.
 void update_program(benchmark::State& state, const std::string& name) {
   const Registry registry = built_in();
-  const CompiledConfig compiled =
-      compile_config(load_config("configs/bench/" + name + ".yaml", registry).config, registry,
-                     settings_from_environment().max_isa);
+  const PlannedRun compiled =
+      plan_config(load_config("configs/bench/" + name + ".yaml", registry).config, registry,
+                  settings_from_environment().max_isa);
   measure(state, CompiledGraph(compiled.step->update), compiled.parameters);
 }
 

@@ -27,7 +27,7 @@
 #include "bench/target.h"
 #include "core/ir/cost.h"
 #include "core/runtime/compiled_step.h"
-#include "trainer/apps/dry_run.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/calibrate/bandwidth.h"
 #include "trainer/machine/limits_file.h"
 #include "trainer/registry/registry.h"
@@ -126,8 +126,8 @@ Triad find_triad() {
 
 void run(const std::string& path, std::span<const std::string> overrides) {
   const Registry registry = built_in();
-  const CompiledConfig compiled = compile_config(load_config(path, registry, overrides).config,
-                                                 registry, settings_from_environment().max_isa);
+  const PlannedRun compiled = plan_config(load_config(path, registry, overrides).config, registry,
+                                          settings_from_environment().max_isa);
   std::string dots;
   double dots_ms = 0;
   double gflop = 0;

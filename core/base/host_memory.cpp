@@ -67,6 +67,14 @@ void return_freed_memory() {
   ::malloc_trim(0);
 }
 
+void keep_freed_memory() {
+  constexpr int kAlways = 1 << 30;
+  constexpr int kGrowth = 64 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kAlways);
+  ::mallopt(M_TRIM_THRESHOLD, kAlways);
+  ::mallopt(M_TOP_PAD, kGrowth);
+}
+
 void prepare_for_lack_of_memory() {
   std::set_terminate(terminate_with_message);
   // The C library loads its unwinder at its first use (for example by pthread_once), and aborts if

@@ -34,6 +34,11 @@ void require_host_memory(std::size_t bytes);
 /// it after work that needed much memory, if no similar work follows soon.
 void return_freed_memory();
 
+/// From now on freed memory, of large blocks, too, is used again instead of returned: for a short
+/// process that builds graph after graph, for which mapping and faulting it in again takes a third
+/// of the time.
+void keep_freed_memory();
+
 /// Call this in the first lines of main. Where an exception cannot pass (a noexcept function), lack
 /// of memory still ends the process with its message and exit code; any other exception aborts.
 void prepare_for_lack_of_memory();

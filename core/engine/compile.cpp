@@ -107,17 +107,43 @@ void mark_finished_outputs(Plan& plan) {
   }
 }
 
-/// One per node; null for those without a kernel.
+/// One per node; null for those without a kernel, or whose kernel is not known.
 using AllFacts = std::vector<std::shared_ptr<const KernelFacts>>;
 
-AllFacts plan_kernels(const Graph& graph, KernelCache& kernels, Activity activity) {
+/// Whether every device computes it in the same way, as far as memory counts.
+bool is_elementary(Op op) {
+  switch (info_of(op).op_class) {
+    case OpClass::kContraction:
+    case OpClass::kWindow:
+    case OpClass::kAttention: return false;
+    default: return true;
+  }
+}
+
+AllFacts plan_kernels(const Graph& graph, const CompileOptions& options, KernelCache& kernels) {
   AllFacts out(graph.nodes.size());
   for (ValueId id = 0; id < graph.size(); ++id) {
-    if (command_kind(graph[id].op) == CommandKind::kKernel)
+    const bool known = !options.unknown_kernels || is_elementary(graph[id].op);
+    if (known && command_kind(graph[id].op) == CommandKind::kKernel)
       out[static_cast<std::size_t>(id)] = kernels.facts(graph, id);
-    activity.progress();
+    options.activity.progress();
   }
   return out;
+}
+
+void make_commands(const AllFacts& facts, const CommandBundles& bundles,
+                   const CommandBundles& chains, const MemoryPlan& memory, Plan& plan) {
+  const Graph& g = plan.graph;
+  for (ValueId id = 0; id < g.size(); ++id) {
+    const auto at = static_cast<std::size_t>(id);
+    if (g[id].op == Op::kInput || g[id].op == Op::kConstant || memory.is_view[at]) continue;
+    if (g[id].op == Op::kGroupResult) continue;  // written by its group's command
+    plan.commands.push_back(make_command(g, id, memory, facts[at].get()));
+    plan.commands.back().with_previous = bundles.first[at] != id;
+    plan.commands.back().chained = bundles.first[at] == id && chains.first[at] != id;
+  }
+  append_copies(memory, plan);
+  mark_finished_outputs(plan);
 }
 
 ChainQuery chain_query(const Graph& graph, const AllFacts& facts) {
@@ -163,8 +189,7 @@ const HostFunctions& functions_of(const CompileOptions& options) {
   return options.host_functions ? *options.host_functions : none;
 }
 
-Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCache& kernels,
-                     Log& log) {
+Plan compile_program(Graph graph, const CompileOptions& options, KernelCache& kernels, Log& log) {
   Plan plan;
   if (graph.outputs.empty()) return plan;
   require_host_functions(graph, functions_of(options));
@@ -172,37 +197,32 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
                            .disabled = options.disabled_passes,
                            .activity = options.activity,
                            .spans = options.spans};
-  plan.graph = run_pipeline(graph, options.target, passes, log);
+  plan.graph = run_pipeline(std::move(graph), options.target, passes, log);
   const Graph& g = plan.graph;
-  const auto facts = plan_kernels(g, kernels, options.activity);
+  const AllFacts facts = plan_kernels(g, options, kernels);
   const auto kernel_of = [&](ValueId id) { return facts[static_cast<std::size_t>(id)].get(); };
   const auto scratch_bytes = [&](ValueId id) {
     const KernelFacts* kernel = kernel_of(id);
-    return kernel == nullptr ? collective_scratch(g, g[id])
-                             : static_cast<std::int64_t>(kernel->scratch_bytes());
+    if (kernel == nullptr) return collective_scratch(g, g[id]);
+    return options.unknown_kernels ? 0 : static_cast<std::int64_t>(kernel->scratch_bytes());
   };
   const auto kind_of_work = [&](ValueId id) {
     const KernelFacts* kernel = kernel_of(id);
     return std::string(kernel != nullptr && kernel->joins_bundles() ? name_of(kernel->work()) : "");
   };
-  const CommandBundles bundles = find_bundles(g, {kind_of_work, scratch_bytes});
-  const CommandBundles chains = find_chains(g, bundles, chain_query(g, facts));
   MemoryQuery query;
-  query.bundles = &chains;
   query.scratch_bytes = scratch_bytes;
   query.may_alias = [&](ValueId id, std::size_t result, std::size_t operand) {
     const KernelFacts* kernel = kernel_of(id);
     return kernel != nullptr && kernel->may_alias(result, operand);
   };
-  const MemoryPlan memory = plan_memory(g, query);
-  for (ValueId id = 0; id < g.size(); ++id) {
-    const auto at = static_cast<std::size_t>(id);
-    if (g[id].op == Op::kInput || g[id].op == Op::kConstant || memory.is_view[at]) continue;
-    if (g[id].op == Op::kGroupResult) continue;  // written by its group's command
-    plan.commands.push_back(make_command(g, id, memory, kernel_of(id)));
-    plan.commands.back().with_previous = bundles.first[at] != id;
-    plan.commands.back().chained = bundles.first[at] == id && chains.first[at] != id;
+  std::optional<CommandBundles> bundles, chains;
+  if (!options.unknown_kernels) {
+    bundles = find_bundles(g, {kind_of_work, scratch_bytes});
+    chains = find_chains(g, *bundles, chain_query(g, facts));
+    query.bundles = &*chains;
   }
+  const MemoryPlan memory = plan_memory(g, query);
   plan.arena_bytes = memory.arena_bytes;
   plan.constant_bytes = memory.constant_bytes;
   for (ValueId id = 0; id < g.size(); ++id)
@@ -211,8 +231,7 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
   plan.donated_inputs = memory.donated_inputs;
   plan.peak_bytes = memory.peak_bytes;
   plan.largest_values = describe_largest(memory.largest);
-  append_copies(memory, plan);
-  mark_finished_outputs(plan);
+  if (!options.unknown_kernels) make_commands(facts, *bundles, *chains, memory, plan);
   return plan;
 }
 
@@ -229,7 +248,7 @@ std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOption
   out->split = split_step(step);
   out->step = std::move(step);
   out->reduction = plan_reduction(out->split.reduced, options.buckets);
-  out->gradient = compile_program(out->split.gradient, options, kernels, log);
+  out->gradient = compile_program(std::move(out->split.gradient), options, kernels, log);
   out->update = updates.get(out->split.update, [&] {
     Plan plan = compile_program(out->split.update, options, kernels, log);
     name_optimizer(plan);

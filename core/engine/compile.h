@@ -38,6 +38,9 @@ struct CompileOptions {
   /// its trace's, in which every recorded call is registered.
   const HostFunctions* host_functions = nullptr;
   std::vector<std::string> disabled_passes = {};  ///< see PassOptions; for finding faults
+  /// Plans for a device whose kernels nobody knows: of plans only the memory counts, and they have
+  /// no commands. Kernels take no scratch memory; fused groups overwrite what they could here.
+  bool unknown_kernels = false;
 };
 
 /// The host functions of the options, or an empty set.
@@ -54,8 +57,7 @@ std::shared_ptr<LoadedStep> load_step(std::shared_ptr<const CompiledStep> compil
                                       const CompileOptions& options, KernelCache& kernels);
 
 /// Compiles one program without a split. The graph must hold no all_reduce.
-Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCache& kernels,
-                     Log& log);
+Plan compile_program(Graph graph, const CompileOptions& options, KernelCache& kernels, Log& log);
 /// The same with its kernels.
 LoadedPlan compile_and_load(const Graph& graph, const CompileOptions& options, KernelCache& kernels,
                             Log& log);

@@ -383,13 +383,6 @@ std::optional<NonFiniteValue> Engine::find_nonfinite() {
                                   log_);
 }
 
-Graph Engine::take_recorded() {
-  CutTrace trace = cut();
-  fail_outputs(*start_execution(trace, SyncReason::kMarkStep),
-               "the step of this value was only recorded, never run");
-  return std::move(trace.graph);
-}
-
 std::shared_ptr<const CompiledStep> Engine::compile_pending() {
   CutTrace trace = cut();
   fail_outputs(*start_execution(trace, SyncReason::kMarkStep),

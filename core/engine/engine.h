@@ -125,9 +125,6 @@ class Engine final : private ReadObserver {
   /// and the trace's tensors have no values afterwards.
   std::shared_ptr<const CompiledStep> compile_pending();
 
-  /// Cuts and compiles nothing: what was recorded. The trace's tensors have no values afterwards.
-  Graph take_recorded();
-
   /// The causes of all compilations and loads so far.
   const CauseTally& compilations();
   /// The listener is called for every program that is compiled or loaded from now on, on this

@@ -205,7 +205,8 @@ class Absorption {
 Graph absorb_scales(Graph graph, const Target& target) {
   (void)target;
   const std::vector<Tail> tails = find_tails(graph);
-  return tails.empty() ? graph : Absorption(graph, tails).run();
+  if (tails.empty()) return graph;
+  return Absorption(graph, tails).run();
 }
 
 }  // namespace lockstep

@@ -27,7 +27,7 @@ std::align_val_t alignment_of(std::size_t size) {
 
 // Shared with the buffers, which return their memory to it when they are destroyed.
 struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
-  explicit State(std::size_t limit) : limit(limit) {}
+  State(std::size_t limit, std::size_t host) : limit(limit), host(host) {}
   ~State() { drop_cache(); }
 
   struct FreeBlock {
@@ -128,6 +128,8 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
 
   void check_limit(std::size_t size, const AllocationLabel& label) const {
     if (limit > 0 && used + size > limit) fail_at_limit(size, label);
+    // The system would grant more than it has, and kill the process when the memory is written.
+    if (host > 0 && used + size > host) fail_at_host(size, label);
   }
 
   [[noreturn]] void fail_at_limit(std::size_t size, const AllocationLabel& label) const {
@@ -185,6 +187,7 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
 
   std::mutex mutex;
   std::size_t limit;
+  std::size_t host;
   std::size_t used = 0;
   std::size_t reserved = 0;  ///< the part of `used` that no block has
   std::size_t peak = 0;
@@ -194,7 +197,8 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
   FreeBySize free_by_size;
 };
 
-Allocator::Allocator(std::size_t limit_bytes) : state_(std::make_shared<State>(limit_bytes)) {}
+Allocator::Allocator(std::size_t limit_bytes, std::size_t host_bytes)
+    : state_(std::make_shared<State>(limit_bytes, host_bytes)) {}
 
 Allocator::~Allocator() = default;
 

@@ -22,15 +22,15 @@ using AllocationLabel = std::string;
 
 class Allocator {
  public:
-  /// `limit_bytes` 0: no limit.
-  explicit Allocator(std::size_t limit_bytes);
+  /// `limit_bytes` 0: no limit. `host_bytes`: what the host can give for it; 0: unknown.
+  explicit Allocator(std::size_t limit_bytes, std::size_t host_bytes = 0);
   ~Allocator();
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
   /// Uninitialized device memory, 64-byte aligned. Error kOutOfMemory that lists the largest live
-  /// tensors if the limit would be exceeded or the host has no memory left. The buffer may outlive
-  /// the allocator.
+  /// tensors if the limit would be exceeded or the host has no memory for it. The buffer may
+  /// outlive the allocator.
   BufferPtr allocate(std::size_t bytes, AllocationLabel label);
 
   /// Counts memory that `source` gets elsewhere as allocated here, until the buffer is released.

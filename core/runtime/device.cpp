@@ -73,7 +73,7 @@ DeviceOptions checked(const DeviceOptions& options) {
 Device::Device(const DeviceOptions& options, SpanStream& spans)
     : options_(checked(options)),
       spans_(spans),
-      allocator_(options.memory_bytes),
+      allocator_(options.memory_bytes, options.host_bytes),
       pool_(std::make_unique<ThreadPool>(options.threads, nullptr, options.activity)),
       stream_(std::make_unique<Worker>(static_cast<std::size_t>(options.queue_depth))) {
   for (int i = 0; i < options.transfer_threads; ++i)

@@ -23,6 +23,7 @@ namespace lockstep {
 
 struct DeviceOptions {
   std::size_t memory_bytes = 0;  ///< hard limit; 0: none
+  std::size_t host_bytes = 0;    ///< what the host can give for it; 0: unknown
   int threads = 1;               ///< cores that run one kernel
   int queue_depth = 2;           ///< executions that may wait in the stream
   int transfer_threads = 1;      ///< host to device copies that run at once

@@ -9,7 +9,7 @@
 #include "core/passes/split_step.h"
 #include "core/runtime/compiled_step.h"
 #include "tests/differential/both_ways.h"
-#include "trainer/apps/dry_run.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
 
@@ -65,8 +65,8 @@ Graph record(const ModelCase& c) {
                            "}\noptimizer: {name: adamw, learning_rate: 0.01}\n"
                            "device: {compile_cache: off}\n";
   const Registry registry = built_in();
-  return compile_config(parse_config(text, "test.yaml", registry).config, registry,
-                        settings_from_environment().max_isa)
+  return plan_config(parse_config(text, "test.yaml", registry).config, registry,
+                     settings_from_environment().max_isa)
       .step->step;
 }
 

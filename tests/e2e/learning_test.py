@@ -96,6 +96,7 @@ class Learning(EndToEndTest):
             self.assertIn(f"batch 16 = micro-batch size 2 x micro-batches 8 (ranks {ranks} x {8 // ranks})\n",
                           outcome.out)
             self.assertIn("fits device.memory_gb 4 (0 %)\n", outcome.out)
+            self.assertRegex(outcome.out, rf"\nlargest micro-batch size that fits: {16 // ranks} \([\d.]+MiB\)\n")
             self.assertRegex(
                 outcome.out, r"\nlargest parameters and optimizer slots:\n"
                 r"( +[\d.]+KiB  \w+\[[\d,]+\] \S+\n){10}"
@@ -116,6 +117,33 @@ class Learning(EndToEndTest):
             self.assertRegex(outcome.out, rf"\ndoes NOT fit device\.memory_gb [\d.]+: {total} are needed\n")
 
         self.at_once(check, (1, "fp32"), (2, "fp32"), (2, "bf16-mixed"))
+
+    def test_auto_takes_the_largest_micro_batch_that_fits(self):
+        """Of 16 over 2 ranks: 1, 2, 4 or 8; the run is that of the size in the config."""
+        run = Run(self.folder, "auto", self.config | {"training.max_steps": 4, "checkpoint.save_interval": 2})
+
+        def memory_of(size):
+            words = run.words([f"training.micro_batch_size={size}", "--dry-run"])
+            return int(re.search(r"\((\d+) bytes\)\n", Job(words, self.folder, 2).wait().out)[1])
+
+        need = {size: memory_of(size) for size in (2, 4, 8)}
+        self.assertTrue(need[2] < need[4] < need[8], str(need))
+        limit = f"device.memory_gb={need[4] / 2**30}"
+        outcome = run.train("training.micro_batch_size=auto", "training.max_steps=2", limit, ranks=2)
+        self.assertIn("training.micro_batch_size: 4, the largest that fits device.memory_gb", outcome.out)
+        self.assertIn("batch 16 = micro-batch size 4 x micro-batches 4 (ranks 2 x 2)", outcome.out)
+        self.assertLessEqual(max(run.column("memory/peak_bytes")), need[4])
+        # More memory, and fewer ranks: the run stays what it is.
+        outcome = run.train("training.micro_batch_size=auto", "--resume")
+        self.assertIn("training.micro_batch_size: 4, as in the run that is resumed", outcome.out)
+        given = Run(self.folder, "given", self.config | {"training.max_steps": 4, "training.micro_batch_size": 4})
+        given.train()
+        self.assertEqual(run.hash(), given.hash())
+
+        outcome = run.start("training.micro_batch_size=auto", "device.memory_gb=0.001", ranks=2).wait()
+        self.assert_fails(outcome, 6)
+        self.assertIn("no micro-batch that divides training.global_batch_size 16 over 2 ranks fits the device",
+                      outcome.errors[0])
 
     def test_dry_run_foresees_an_evaluation_that_takes_more_than_a_step(self):
         run = Run(self.folder, "foreseen_evaluation", self.config | {"eval.batch_size": 200})

@@ -5,18 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/single.h"
-#include "core/runtime/compiled_step.h"
 #include "core/runtime/plan_cost.h"
 #include "data/length_buckets.h"
+#include "trainer/apps/fitting_micro_batch.h"
 #include "trainer/apps/from_config.h"
-#include "trainer/apps/run_memory.h"
+#include "trainer/apps/memory_remedies.h"
 #include "trainer/machine/machine.h"
-#include "trainer/registry/open_data.h"
-#include "trainer/registry/registry.h"
-#include "trainer/task/batch_types.h"
-#include "trainer/task/model.h"
-#include "trainer/train/checkpoint_writer.h"
 
 namespace lockstep {
 namespace {
@@ -40,38 +34,51 @@ std::string describe_largest(TrainingState& state) {
   return out;
 }
 
-/// A line for each class of work of a step of one rank, the longest first.
-std::string describe_lower_bound(const CompiledStep& step, std::int64_t micro_batches,
-                                 const MachineLimits& limits, BusyCores cores) {
-  const BundleSeconds seconds = lower_bounds_of_bundles(limits, cores);
+/// Seconds of a step's commands on one rank, at least, by class of work.
+std::vector<std::pair<double, std::string>> least_seconds(const CompiledStep& step,
+                                                          std::int64_t micro_batches,
+                                                          const BundleSeconds& seconds) {
   const CostByClass gradient = cost_by_class(step.gradient, seconds);
   const CostByClass update = cost_by_class(step.update, seconds);
-  std::vector<std::pair<double, std::string>> classes;
-  double sum = 0;
+  std::vector<std::pair<double, std::string>> out;
   for (std::size_t i = 0; i < gradient.size(); ++i) {
-    const double ms =
-        1e3 * (gradient[i].seconds * static_cast<double>(micro_batches) + update[i].seconds);
-    if (ms > 0) classes.emplace_back(ms, name_of(static_cast<WorkClass>(i)));
-    sum += ms;
+    const double all = gradient[i].seconds * static_cast<double>(micro_batches) + update[i].seconds;
+    if (all > 0) out.emplace_back(all, name_of(static_cast<WorkClass>(i)));
   }
+  return out;
+}
+
+double sum_of(const std::vector<std::pair<double, std::string>>& classes) {
+  double out = 0;
+  for (const auto& [seconds, name] : classes) out += seconds;
+  return out;
+}
+
+/// A line for each class of work of a step of one rank, the longest first.
+std::string describe_lower_bound(const CompiledStep& step, std::int64_t micro_batches,
+                                 const MachineLimits& limits, const BundleSeconds& seconds) {
+  auto classes = least_seconds(step, micro_batches, seconds);
+  const double sum = sum_of(classes);
   std::ranges::sort(classes, std::greater<>());
   std::string out =
       fmt::format("lower bound of the time of a step's commands ({}):\n", limits.origin());
-  for (const auto& [ms, name] : classes)
-    out += fmt::format("  {:<28} {:>10.3f} ms {:>3.0f} %\n", name, ms, 100 * ms / sum);
-  return out + fmt::format("  {:<28} {:>10.3f} ms\n", "total", sum);
+  for (const auto& [part, name] : classes)
+    out += fmt::format("  {:<28} {:>10.3f} ms {:>3.0f} %\n", name, 1e3 * part, 100 * part / sum);
+  return out + fmt::format("  {:<28} {:>10.3f} ms\n", "total", 1e3 * sum);
 }
 
-/// Calls f with what a training step of the config needs, in a session of its own.
-template <class F>
-auto with_training(const Config& config, const Registry& registry, const Settings& settings,
-                   const F& f) {
-  const DataSource data = open_data(config, registry, "");
-  const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
-  TrainingState state = make_training_state(config, registry, *model);
-  Watch watch;
-  RankRuntime runtime(config, settings, make_single_communicator(), watch);
-  return f(runtime, state, *model, data);
+/// Host memory besides that of the simulated devices.
+struct HostNeed {
+  std::int64_t program = 0;  ///< of a rank: code, libraries, compiled kernels
+  std::int64_t loader = 0;   ///< of a rank
+  std::int64_t staging = 0;  ///< of rank 0
+};
+
+std::string describe_host(const HostNeed& host) {
+  std::string out = "host memory of a rank:\n" + line("the program", host.program) +
+                    line("batches, prefetched", host.loader);
+  if (host.staging > 0) out += line("checkpoints, rank 0 only", host.staging);
+  return out;
 }
 
 struct MachineVerdict {
@@ -79,81 +86,85 @@ struct MachineVerdict {
   bool fits = true;
 };
 
-/// Whether the machine's memory is enough for the simulated devices of its ranks.
-MachineVerdict judge_machine(std::int64_t bytes_per_rank, std::int64_t staging,
+/// Whether the machine's memory is enough for the ranks with their simulated devices, and a
+/// process's limit (ulimit -v) for one.
+MachineVerdict judge_machine(std::int64_t device_bytes, const HostNeed& host,
                              const Topology& topology) {
-  const auto available = static_cast<double>(available_memory());
-  if (available == 0) return {};  // unknown
   const auto ranks = topology.ranks_of(topology.node()).size();
-  const double needed = static_cast<double>(bytes_per_rank) * static_cast<double>(ranks) +
-                        static_cast<double>(staging);
-  const std::string amounts =
-      fmt::format("{} for {} {} here, {} available", format_bytes(needed), ranks,
-                  ranks == 1 ? "rank" : "ranks", format_bytes(available));
-  if (needed <= available) return {"fits this machine: " + amounts + "\n", true};
-  return {"does NOT fit this machine: " + amounts + "\n", false};
+  const auto bytes = [](double n) { return format_bytes(n); };
+  MachineVerdict out;
+  const double one = static_cast<double>(device_bytes + host.loader);
+  const auto staging = static_cast<double>(host.staging);
+  // The programs of all ranks run already.
+  const double needed = one * static_cast<double>(ranks) + staging;
+  const auto available = static_cast<double>(available_memory());
+  if (available > 0) {
+    out.fits = needed <= available;
+    out.text = fmt::format("{} this machine: {} for {} {} here, {} available\n",
+                           out.fits ? "fits" : "does NOT fit", bytes(needed), ranks,
+                           ranks == 1 ? "rank" : "ranks", bytes(available));
+  }
+  if (const auto left = addressable_memory(); left && one + staging > static_cast<double>(*left)) {
+    out.fits = false;
+    out.text += fmt::format(
+        "does NOT fit the limit of a process (ulimit -v): {} more are needed, "
+        "{} are left\n",
+        bytes(one + staging), bytes(static_cast<double>(*left)));
+  }
+  return out;
+}
+
+/// What other settings would need, a line each.
+std::string describe_remedies(const Config& config, const Registry& registry, RunPlanner& planner,
+                              const BatchPlan& batch, const BundleSeconds& seconds) {
+  std::string out;
+  for (const Remedy& remedy : memory_remedies(config, registry)) {
+    const PlannedRun run = planner.plan(remedy.config);
+    const double least = sum_of(least_seconds(*run.step, batch.micro_batches_per_rank, seconds));
+    out +=
+        fmt::format("  {:<40} {:>10}, lower bound {:.3f} ms\n", remedy.setting,
+                    format_bytes(static_cast<double>(run_memory(run, batch).total())), 1e3 * least);
+  }
+  return out.empty() ? out : "with other settings:\n" + out;
+}
+
+std::string describe_largest_micro_batch(const std::optional<FittingMicroBatch>& largest,
+                                         double memory_gb) {
+  if (!largest) return fmt::format("no micro-batch size fits device.memory_gb {}\n", memory_gb);
+  return fmt::format("largest micro-batch size that fits: {} ({})\n", largest->micro_batch_size,
+                     format_bytes(static_cast<double>(largest->bytes.total())));
 }
 
 }  // namespace
 
-RecordedConfig record_config(const Config& config, const Registry& registry) {
-  return with_training(
-      config, registry, {},
-      [&](RankRuntime& runtime, TrainingState& state, const Model& model, const DataSource& data) {
-        RecordedConfig out;
-        out.step =
-            record_training(config, runtime.engine(), state, std::cref(model),
-                            longest_batch(config, data, training_sampler(config, data.train)));
-        out.parameters = state.module.parameters().elements();
-        out.slots = static_cast<std::int64_t>(state.optimizer.slots().size());
-        out.samples = data.train->size();
-        out.tokens_per_sample = data.tokens_per_sample;
-        return out;
-      });
-}
-
-CompiledConfig compile_config(const Config& config, const Registry& registry, MaxIsa max) {
-  Settings settings;
-  settings.max_isa = max;
-  return with_training(
-      config, registry, settings,
-      [&](RankRuntime& runtime, TrainingState& state, const Model& model, const DataSource& data) {
-        const auto step =
-            compile_training(config, runtime.engine(), state, std::cref(model),
-                             longest_batch(config, data, training_sampler(config, data.train)));
-        return CompiledConfig{step, state.module.parameters().elements(),
-                              static_cast<std::int64_t>(state.optimizer.slots().size())};
-      });
-}
-
-DryRun describe_dry_run(const Config& config, RankRuntime& runtime, TrainingState& state,
-                        const LossFunction& loss, const DataSource& data, const StepPlan& plan,
+DryRun describe_dry_run(const Config& config, const Registry& registry, RankRuntime& runtime,
+                        TrainingState& state, const DataSource& data, const StepPlan& plan,
                         const MachineLimits& limits) {
   const BatchPlan& batch = plan.batch;
-  const ChosenPadding chosen = step_padding(padding_of(config.data), *data.train, plan.sampler);
-  const BatchTypes fields = train_batch_types(*data.train, chosen.padding, batch.micro_batch_size);
-  const auto step = compile_training(config, runtime.engine(), state, loss, fields);
-  const RunMemory need = run_memory(config, runtime.device().options(), runtime.engine(), state,
-                                    loss, data, batch, fields, *step);
+  RunPlanner planner(registry, data, runtime.engine().options(), runtime.device().options());
+  const PlannedRun run = planner.plan(config);
+  const CompiledStep& step = *run.step;
+  const RunMemory need = run_memory(run, batch);
   const std::int64_t total = need.total();
 
   double flops = 0;
-  for (const Command& command : step->gradient.commands)
+  for (const Command& command : step.gradient.commands)
     flops += command.flops * static_cast<double>(batch.micro_batches_per_rank);
-  for (const Command& command : step->update.commands) flops += command.flops;
+  for (const Command& command : step.update.commands) flops += command.flops;
 
-  std::string out =
-      fmt::format("model: {:L} parameters in {} tensors\n", state.module.parameters().elements(),
-                  state.module.parameters().all().size());
+  std::string out = fmt::format("model: {:L} parameters in {} tensors\n", run.parameters,
+                                state.module.parameters().all().size());
   out += batch.to_string() + "\n";
-  if (!chosen.text.empty()) out += chosen.text + "; for the longest:\n";
+  const std::string padding = step_padding(padding_of(config.data), *data.train, plan.sampler).text;
+  if (!padding.empty()) out += padding + "; for the longest:\n";
   out += fmt::format(
       "programs: gradient {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",
-      count_bundles(step->gradient), count_bundles(step->update), flops * 1e-9);
+      count_bundles(step.gradient), count_bundles(step.update), flops * 1e-9);
   const Topology& topology = runtime.communicator().topology();
   const auto ranks = static_cast<int>(topology.ranks_of(topology.node()).size());
-  out += describe_lower_bound(*step, batch.micro_batches_per_rank, limits,
-                              {.threads = runtime.device().options().threads, .ranks = ranks});
+  const BundleSeconds seconds = lower_bounds_of_bundles(
+      limits, {.threads = runtime.device().options().threads, .ranks = ranks});
+  out += describe_lower_bound(step, batch.micro_batches_per_rank, limits, seconds);
   out += "peak device memory of a rank:\n";
   out += line("parameters, optimizer state", need.state);
   out += line("gradient sums", need.step.gradient_sums);
@@ -166,21 +177,28 @@ DryRun describe_dry_run(const Config& config, RankRuntime& runtime, TrainingStat
                      format_bytes(static_cast<double>(total)), total);
   const bool saves_here =
       config.checkpoint.save_interval >= 0 && topology.node() == topology.node_of(0);
-  const std::int64_t staging = saves_here ? CheckpointWriter::staging_bytes(state) : 0;
-  if (staging > 0) out += "host memory of rank 0:\n" + line("staging of checkpoints", staging);
+  const HostNeed host{.program = resident_memory(),
+                      .loader = loader_bytes(run, batch),
+                      .staging = saves_here ? run.staging : 0};
+  out += describe_host(host);
   out += "largest parameters and optimizer slots:\n" + describe_largest(state);
-  const bool gradient = step->gradient.arena_bytes >= step->update.arena_bytes;
+  const bool gradient = step.gradient.arena_bytes >= step.update.arena_bytes;
   out += fmt::format("largest values of the {} program at its peak:\n",
                      gradient ? "gradient" : "update");
-  out += (gradient ? step->gradient : step->update).largest_values;
-  const double limit = config.device.memory_gb * 0x1p30;
-  const bool fits = static_cast<double>(total) <= limit;
+  out += (gradient ? step.gradient : step.update).largest_values;
+  const auto limit = static_cast<std::int64_t>(runtime.device().options().memory_bytes);
+  const bool fits = total <= limit;
   out += fits ? fmt::format("fits device.memory_gb {} ({:.0f} %)\n", config.device.memory_gb,
-                            100.0 * static_cast<double>(total) / limit)
+                            100.0 * static_cast<double>(total) / static_cast<double>(limit))
               : fmt::format("does NOT fit device.memory_gb {}: {} are needed\n",
                             config.device.memory_gb, format_bytes(static_cast<double>(total)));
-  const MachineVerdict machine = judge_machine(total, staging, topology);
-  return {out + machine.text, fits && machine.fits};
+  const MachineVerdict machine = judge_machine(total, host, topology);
+  out += machine.text;
+  out += describe_largest_micro_batch(
+      largest_micro_batch(config, planner, batch.ranks, rank_bytes, limit, &run),
+      config.device.memory_gb);
+  out += describe_remedies(config, registry, planner, batch, seconds);
+  return {out, fits && machine.fits};
 }
 
 }  // namespace lockstep

@@ -5,15 +5,30 @@
 #include <memory>
 
 #include "core/engine/step_memory.h"
+#include "core/runtime/compiled_step.h"
 #include "core/runtime/device.h"
 #include "trainer/config/batch_plan.h"
-#include "trainer/job/rank_runtime.h"
-#include "trainer/task/batch_types.h"
-#include "trainer/task/data_source.h"
-#include "trainer/train/step_plan.h"
-#include "trainer/train/training_step.h"
 
 namespace lockstep {
+
+/// The programs of a run, and all else that its memory depends on, for one rank: see RunPlanner.
+struct PlannedRun {
+  std::shared_ptr<const CompiledStep> step;        ///< for batches of the longest samples
+  std::shared_ptr<const CompiledStep> evaluation;  ///< null: the run has none
+  DeviceOptions device;
+  std::int64_t device_prefetch = 0;         ///< data.device_prefetch_size
+  std::int64_t prefetch = 0;                ///< data.loader_prefetch_size
+  std::int64_t micro_batch_bytes = 0;       ///< on the device
+  std::int64_t evaluation_batch_bytes = 0;  ///< the same, of evaluations
+  std::int64_t state = 0;                   ///< bytes of all tensors that live as long as the run
+  std::int64_t slot_bytes = 0;              ///< of it, the optimizer's
+  std::int64_t largest_block_bytes = 0;     ///< of weights in the type of products, see plan()
+  std::int64_t staging = 0;                 ///< host memory of a checkpoint's snapshot
+  std::int64_t parameters = 0;              ///< elements
+  std::int64_t slots = 0;                   ///< of the optimizer, per parameter
+  std::int64_t samples = 0;                 ///< of the training data
+  std::int64_t tokens_per_sample = 0;       ///< 0 for images
+};
 
 /// The memory of a rank in bytes, whichever of loader, device or host is faster.
 struct RunMemory {
@@ -33,28 +48,9 @@ struct RunMemory {
   }
 };
 
-/// Records the training step for batches of these types, and compiles nothing: `state` needs no
-/// values, and has none afterwards.
-Graph record_training(const Config& config, Engine& engine, TrainingState& state,
-                      const LossFunction& loss, const BatchTypes& batch);
+RunMemory run_memory(const PlannedRun& run, const BatchPlan& batch);
 
-/// The same, compiled.
-std::shared_ptr<const CompiledStep> compile_training(const Config& config, Engine& engine,
-                                                     TrainingState& state, const LossFunction& loss,
-                                                     const BatchTypes& batch);
-
-/// The memory of the run whose `step` compile_training() returned; also compiles its evaluation.
-RunMemory run_memory(const Config& config, const DeviceOptions& device, Engine& engine,
-                     TrainingState& state, const LossFunction& loss, const DataSource& data,
-                     const BatchPlan& batch, const BatchTypes& fields, const CompiledStep& step);
-
-/// The fields of training batches, padded to the maximum length in the run.
-BatchTypes longest_batch(const Config& config, const DataSource& data, const StepSampler& sampler);
-
-/// Error kOutOfMemory for a run that would run out of device memory later: in an evaluation, or at
-/// the first long samples. If the first step already needs too much, that step throws the error,
-/// since it can list the live tensors. Uses its own model, so that `runtime` does not change.
-void check_run_memory(const Config& config, const Registry& registry, RankRuntime& runtime,
-                      const DataSource& data, const StepPlan& plan);
+/// Host memory of a rank besides that of its device: batches that its loader keeps ready.
+std::int64_t loader_bytes(const PlannedRun& run, const BatchPlan& batch);
 
 }  // namespace lockstep

@@ -5,10 +5,11 @@
 #include <source_location>
 
 #include "core/base/error.h"
+#include "trainer/apps/auto_micro_batch.h"
 #include "trainer/apps/caption_metrics.h"
 #include "trainer/apps/dry_run.h"
 #include "trainer/apps/from_config.h"
-#include "trainer/apps/run_memory.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/config/folder_keys.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
@@ -244,9 +245,13 @@ StartOfRun open_start(const LoadedConfig& loaded, const Registry& registry,
   agree_on_datasets(runtime.communicator(), data);
   if (saved) check_saved_classes(described.images, saved->path(), data);
   warn_of_data(data, registry.needs(config.model), runtime.log());
+  activity.begin(Phase::kPrepare);
+  if (config.batch.micro_batch_size == kAutoMicroBatch) {
+    config.batch.micro_batch_size = choose_micro_batch(config, registry, saved, data, runtime);
+    spec.config_text = config_yaml(config, registry);
+  }
   if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
   spec.samples = image_facts_of(data);
-  activity.begin(Phase::kPrepare);
   return {.saved = std::move(saved), .spec = std::move(spec), .data = std::move(data)};
 }
 
@@ -257,8 +262,7 @@ int dry_run(const Config& config, const Registry& registry, const Settings& sett
   TrainingState state = make_training_state(config, registry, model);
   const FoundLimits found = find_limits(settings, runtime.instruction_set().target);
   if (!found.warning.empty()) runtime.log().warn("{}", found.warning);
-  const DryRun dry =
-      describe_dry_run(config, runtime, state, std::cref(model), data, plan, found.limits);
+  const DryRun dry = describe_dry_run(config, registry, runtime, state, data, plan, found.limits);
   if (session.is_master()) fmt::print("{}", dry.text);
   runtime.finish();
   return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
@@ -274,7 +278,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
                  const Settings& settings, std::unique_ptr<Communicator> communicator,
                  Watch& watch) {
   Config config = loaded.config;
-  const BatchPlan batch = plan_batch(loaded, communicator->size());
+  check_batch(loaded, communicator->size());
   watch.activity().begin(Phase::kPrepare);
   Session session(std::make_unique<RankRuntime>(config, settings, std::move(communicator), watch));
   RankRuntime& runtime = session.runtime();
@@ -282,6 +286,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   StartOfRun start = open_start(loaded, registry, options, settings, runtime, config);
   const DataSource& data = start.data;
   std::optional<SharedCheckpoint>& saved = start.saved;
+  const BatchPlan batch = plan_batch(config.batch, runtime.communicator().size());
 
   const DataLoaderOptions loading = loader_options(config, data.tokens_per_sample);
   const DataLoader train(data.train, loading);

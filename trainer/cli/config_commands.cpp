@@ -16,8 +16,13 @@ LoadedConfig load(const CommandCall& call) {
 int check(const CommandCall& call) {
   const LoadedConfig loaded = load(call);
   const auto ranks = call.arguments.integer("ranks", 1, 1 << 20).value_or(call.settings.world_size);
-  const BatchPlan plan = plan_batch(loaded, ranks);
-  call.out << loaded.file << ": ok; " << plan.to_string() << "\n";
+  check_batch(loaded, ranks);
+  const BatchConfig& batch = loaded.config.batch;
+  call.out << loaded.file << ": ok; "
+           << (batch.micro_batch_size == kAutoMicroBatch
+                   ? fmt::format("batch {}, micro-batch size auto", batch.global_batch_size)
+                   : plan_batch(loaded, ranks).to_string())
+           << "\n";
   return 0;
 }
 

@@ -1,11 +1,12 @@
 #include <ostream>
 
 #include "core/base/error.h"
+#include "core/base/host_memory.h"
 #include "core/base/suggest.h"
 #include "trainer/cli/commands.h"
 #include "trainer/config/load.h"
 #include "trainer/devices/device_profiles.h"
-#include "trainer/foresee/foresee.h"
+#include "trainer/foresee/answer.h"
 #include "trainer/foresee/sweep.h"
 
 namespace lockstep {
@@ -33,12 +34,14 @@ ForeseeOptions options_of(const Arguments& arguments) {
   out.math = choice<MathType>(arguments, "math", kMathTypes);
   Deployment& to = out.deployment;
   to.execution = choice<Execution>(arguments, "execution", kExecutions).value_or(to.execution);
+  out.alternatives = arguments.has("alternatives");
   to.parallelism =
       choice<Parallelism>(arguments, "parallelism", kParallelisms).value_or(to.parallelism);
   return out;
 }
 
 int run_foresee(const CommandCall& call) {
+  keep_freed_memory();
   const Arguments& arguments = call.arguments;
   const std::span<const std::string> words = arguments.positionals();
   const std::vector<std::string> names = arguments.values("device");
@@ -57,17 +60,17 @@ int run_foresee(const CommandCall& call) {
     return 0;
   }
   const LoadedConfig config = load_config(words[0], call.registry, overrides);
-  const ForeseenStep step = foresee_step(config.config, call.registry);
-  std::vector<std::vector<Foresight>> answers;
+  RunPlanner planner = planner_for_unknown_device(config.config, call.registry);
+  std::vector<DeviceAnswer> answers;
   answers.reserve(devices.size());
   for (const DeviceProfile& device : devices)
-    answers.push_back(foresee_scaling(step, config, device, options));
+    answers.push_back(answer_for(config, device, options, planner, call.registry));
   if (arguments.has("json")) {
-    call.out << foresight_json(step, answers);
+    call.out << foresight_json(answers);
     return 0;
   }
   for (std::size_t i = 0; i < devices.size(); ++i)
-    call.out << (i == 0 ? "" : "\n") << foresight_text(step, answers[i], devices[i]);
+    call.out << (i == 0 ? "" : "\n") << foresight_text(answers[i]);
   return 0;
 }
 
@@ -101,6 +104,10 @@ CliCommand foresee_command() {
                   {.name = "parallelism",
                    .value = "HOW",
                    .help = "dp (the default), zero1, fsdp or hsdp"},
+                  {.name = "alternatives",
+                   .value = "",
+                   .help = "memory and time with bf16-mixed, gradient checkpointing, divided "
+                           "state, also if the config fits without them"},
                   {.name = "sweep",
                    .value = "KEY=A,B,C",
                    .help = "a line for each combination of these values, the quickest and the "

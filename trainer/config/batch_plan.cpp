@@ -66,6 +66,8 @@ std::string nearest_settings(const Setting& s) {
 }
 
 BatchPlan divide(const BatchConfig& batch, std::int64_t ranks) {
+  LS_CHECK(batch.micro_batch_size != kAutoMicroBatch,
+           "the size of micro-batches is not chosen yet");
   const std::int64_t micro_batches = batch.global_batch_size / batch.micro_batch_size;
   return {batch.global_batch_size, batch.micro_batch_size, micro_batches, ranks,
           micro_batches / ranks};
@@ -80,6 +82,8 @@ std::string BatchPlan::to_string() const {
 }
 
 std::optional<std::string> batch_problem(const BatchConfig& b, std::int64_t ranks, SettingsOf of) {
+  if (b.micro_batch_size == kAutoMicroBatch)  // one micro-batch a rank is a complete subtree
+    return batch_problem({b.global_batch_size, 1, false}, ranks, of);
   const Setting setting{b.global_batch_size, b.micro_batch_size, ranks, b.deterministic};
   if (setting.works()) return std::nullopt;
   const std::string remedy = nearest_settings(setting);
@@ -100,12 +104,15 @@ std::optional<std::string> batch_problem(const BatchConfig& b, std::int64_t rank
       batch, micro_batches / ranks, ranks, setting_name(of, "training.deterministic"), remedy);
 }
 
-BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks) {
+void check_batch(const LoadedConfig& loaded, std::int64_t ranks) {
   LS_CHECK(ranks >= 1, "{} ranks", ranks);
-  const BatchConfig& batch = loaded.config.batch;
-  if (const auto problem = batch_problem(batch, ranks))
+  if (const auto problem = batch_problem(loaded.config.batch, ranks))
     raise(ErrorKind::kUsage, "{}: {}", loaded.where("training.global_batch_size"), *problem);
-  return divide(batch, ranks);
+}
+
+BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks) {
+  check_batch(loaded, ranks);
+  return divide(loaded.config.batch, ranks);
 }
 
 BatchPlan plan_batch(const BatchConfig& batch, std::int64_t ranks) {

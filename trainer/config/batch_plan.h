@@ -29,11 +29,14 @@ struct BatchPlan {
 
 /// Why the batch cannot be divided over `ranks` ranks, with the nearest settings that work; nothing
 /// if it can. Deterministic training also needs each rank's range of micro-batches to be a complete
-/// subtree of the summation tree (core/base/reduce_tree.h).
+/// subtree of the summation tree (core/base/reduce_tree.h). With kAutoMicroBatch: why there is no
+/// size with which it can.
 std::optional<std::string> batch_problem(const BatchConfig& batch, std::int64_t ranks,
                                          SettingsOf of = SettingsOf::kConfig);
 
-/// Error kUsage that begins with the location of the setting to change.
+/// Error kUsage for a batch_problem, that begins with the location of the setting to change.
+void check_batch(const LoadedConfig& loaded, std::int64_t ranks);
+/// The same error.
 BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks);
 /// The same for settings of a program.
 BatchPlan plan_batch(const BatchConfig& batch, std::int64_t ranks);

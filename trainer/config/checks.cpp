@@ -174,7 +174,7 @@ void check_compile_cache(const Config& c, const ReportProblem& report) {
                      choice, off ? "off" : "auto"));
 }
 
-void check_batch(const Config& c, const ReportProblem& report) {
+void check_batch_sizes(const Config& c, const ReportProblem& report) {
   if (c.batch.global_batch_size < 1 || c.batch.micro_batch_size < 1) return;  // not given
   constexpr std::int64_t kAnyRanks = 1;  // the number of ranks is known only when the job starts
   if (auto problem = batch_problem(c.batch, kAnyRanks)) {
@@ -195,7 +195,7 @@ void check_config(const Config& config, const Registry& registry, const ReportPr
   check_stall_times(config, report);
   check_beams(config, report);
   check_session(config, report);
-  check_batch(config, report);
+  check_batch_sizes(config, report);
 }
 
 void check_session(const Config& config, const ReportProblem& report) {

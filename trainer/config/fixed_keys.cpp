@@ -142,8 +142,10 @@ std::vector<KeyGroup> training() {
          .range = size_at_least(1),
          .unit = "samples",
          .doc =
-             "Samples in one micro-batch, the unit of work; global_batch_size is a multiple of it.",
-         .required = true}}},
+             "Samples in one micro-batch, the unit of work; global_batch_size is a multiple of it. "
+             "auto takes the largest that fits device.memory_gb and divides the batch.",
+         .required = true,
+         .empty_word = "auto"}}},
       {"training",
        object<&Config::training>,
        {{.name = "precision",

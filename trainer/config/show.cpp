@@ -71,7 +71,9 @@ OrderedJson number_type(const char* name, const Range& range) {
 struct JsonType {
   const ConfigKey& key;
 
-  OrderedJson operator()(Member<std::int64_t>) const { return number_type("integer", key.range); }
+  OrderedJson operator()(Member<std::int64_t>) const {
+    return or_empty_word(number_type("integer", key.range));
+  }
   OrderedJson operator()(Member<double>) const { return number_type("number", key.range); }
   OrderedJson operator()(Member<bool>) const { return {{"type", "boolean"}}; }
   OrderedJson operator()(Member<std::string>) const {
@@ -87,9 +89,7 @@ struct JsonType {
   }
   OrderedJson operator()(Member<std::vector<std::int64_t>>) const {
     OrderedJson list{{"type", "array"}, {"items", number_type("integer", key.range)}};
-    if (key.empty_word.empty()) return list;
-    return {
-        {"anyOf", OrderedJson::array({{{"enum", OrderedJson::array({key.empty_word})}}, list})}};
+    return or_empty_word(list);
   }
   OrderedJson operator()(Member<std::vector<double>>) const {
     const OrderedJson number = number_type("number", key.range);
@@ -117,6 +117,11 @@ struct JsonType {
   }
   OrderedJson operator()(const ChoiceMember& choice) const { return {{"enum", choice.names}}; }
 
+  OrderedJson or_empty_word(OrderedJson type) const {
+    if (key.empty_word.empty()) return type;
+    return {
+        {"anyOf", OrderedJson::array({{{"enum", OrderedJson::array({key.empty_word})}}, type})}};
+  }
   OrderedJson list_of_two(const char* of, int min_items) const {
     return {{"type", "array"},
             {"items", number_type(of, key.range)},

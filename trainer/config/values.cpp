@@ -73,7 +73,13 @@ class Setter {
     return error_;
   }
 
-  void operator()(Member<std::int64_t> member) { number(member); }
+  void operator()(Member<std::int64_t> member) {
+    if (is_empty_word()) {
+      member(object_) = 0;
+    } else {
+      number(member);
+    }
+  }
   void operator()(Member<double> member) { number(member); }
 
   void operator()(Member<bool> member) {
@@ -105,7 +111,7 @@ class Setter {
   }
 
   void operator()(Member<std::vector<std::int64_t>> member) {
-    if (node_.kind == Kind::kScalar && !key_.empty_word.empty() && node_.text == key_.empty_word) {
+    if (is_empty_word()) {
       member(object_).clear();
       return;
     }
@@ -199,6 +205,10 @@ class Setter {
     if (type.starts_with("one of") || type.starts_with("true")) article = "";
     error_ = fmt::format("'{}' must be {}{}, not {}{}", key_.path, article, type, node_.describe(),
                          hint);
+  }
+
+  bool is_empty_word() const {
+    return node_.kind == Kind::kScalar && !key_.empty_word.empty() && node_.text == key_.empty_word;
   }
 
   template <class T>
@@ -330,7 +340,10 @@ struct Printer {
     return member(const_cast<void*>(object));
   }
 
-  std::string operator()(Member<std::int64_t> m) const { return fmt::format("{}", of(m)); }
+  std::string operator()(Member<std::int64_t> m) const {
+    if (of(m) == 0 && !key.empty_word.empty()) return key.empty_word;
+    return fmt::format("{}", of(m));
+  }
   std::string operator()(Member<double> m) const { return fmt::format("{}", of(m)); }
   std::string operator()(Member<bool> m) const { return of(m) ? "true" : "false"; }
   std::string operator()(Member<std::string> m) const { return string_text(of(m)); }

@@ -70,7 +70,7 @@ void check_images(const ImageSettings& images, const Config& run, const ReportPr
   if (changes.crop_ratio[0] > changes.crop_ratio[1])
     report({"data.crop_ratio", "data.type"},
            "'data.crop_ratio' must be the minimum, then the maximum");
-  if (images.soft_labels.mixup > 0 && run.batch.micro_batch_size < 2)
+  if (images.soft_labels.mixup > 0 && run.batch.micro_batch_size == 1)
     report({"training.micro_batch_size", "data.mixup", "data.type"},
            "'data.mixup' mixes images of one micro-batch, but 'training.micro_batch_size' is 1");
   if (const auto size = images.size();

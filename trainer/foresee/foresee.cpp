@@ -4,9 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/passes/pipeline.h"
-#include "core/passes/split_step.h"
-#include "trainer/apps/dry_run.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/config/batch_plan.h"
 #include "trainer/registry/registry.h"
 
@@ -47,20 +45,22 @@ void check_topology(const DeviceProfile& device, const ForeseeOptions& options) 
 
 }  // namespace
 
-ForeseenStep foresee_step(const Config& config, const Registry& registry) {
-  const RecordedConfig recorded = record_config(config, registry);
+ForeseenStep foreseen_step(const Config& config, const PlannedRun& run) {
   ForeseenStep out;
-  out.work.heavy = heavy_kernels(recorded.step);
-  out.work.calls = call_traffic(recorded.step);
-  const Target neutral;  // not this machine's
-  const Graph gradient = run_pipeline(split_step(recorded.step).gradient, neutral, {}, Log::null());
-  out.work.fused = fused_traffic(gradient);
-  out.work.parameters = static_cast<double>(recorded.parameters);
-  out.work.slots = static_cast<double>(recorded.slots);
-  out.parameters = recorded.parameters;
-  out.steps = count_steps(config, recorded.samples);
-  out.tokens = recorded.tokens_per_sample;
+  out.work.heavy = heavy_kernels(run.step->step);
+  out.work.calls = call_traffic(run.step->step);
+  out.work.fused = fused_traffic(run.step->gradient.graph);
+  out.work.parameters = static_cast<double>(run.parameters);
+  out.work.slots = static_cast<double>(run.slots);
+  out.parameters = run.parameters;
+  out.steps = count_steps(config, run.samples);
+  out.tokens = run.tokens_per_sample;
+  out.run = run;
   return out;
+}
+
+ForeseenStep foresee_step(const Config& config, const Registry& registry) {
+  return foreseen_step(config, planner_for_unknown_device(config, registry).plan(config));
 }
 
 Foresight foresee(const ForeseenStep& step, const LoadedConfig& config, const DeviceProfile& device,

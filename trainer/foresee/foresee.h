@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/cost/step_time.h"
+#include "trainer/apps/run_memory.h"
 #include "trainer/config/load.h"
 
 namespace lockstep {
@@ -20,10 +21,12 @@ struct ForeseenStep {
   std::int64_t steps = 0;   ///< of the run; 0: the config does not say
   std::int64_t tokens = 0;  ///< of a sample; 0: it has none
   std::int64_t parameters = 0;
+  PlannedRun run;
 };
 
-/// Records the step and fuses it for a target that is not this machine, on whose kernels the answer
-/// therefore does not depend. Error kUsage for a config that cannot be trained.
+/// The step of a run that was planned for a device whose kernels are not known.
+ForeseenStep foreseen_step(const Config& config, const PlannedRun& run);
+/// Plans it, too. Error kUsage for a config that cannot be trained.
 ForeseenStep foresee_step(const Config& config, const Registry& registry);
 
 /// Devices and software, as the command line names them.
@@ -32,6 +35,7 @@ struct ForeseeOptions {
   int nodes = 1;
   std::optional<MathType> math = std::nullopt;  ///< else training.precision, on this device
   Deployment deployment = {};                   ///< its devices, nodes and math are set here
+  bool alternatives = false;  ///< plans other settings, too, even if the config's fit
 };
 
 /// One prediction.
@@ -61,11 +65,5 @@ double interval_factor(const StepWork& work, const DeviceProfile& device,
 
 /// Of a whole run; 0 if its config has no end.
 double run_hours(const ForeseenStep& step, const StepTime& time);
-
-/// The whole answer as text, and as JSON.
-std::string foresight_text(const ForeseenStep& step, const std::vector<Foresight>& scaling,
-                           const DeviceProfile& device);
-std::string foresight_json(const ForeseenStep& step,
-                           const std::vector<std::vector<Foresight>>& devices);
 
 }  // namespace lockstep

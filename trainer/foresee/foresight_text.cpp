@@ -2,7 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "trainer/foresee/foresee.h"
+#include "core/base/metrics.h"
+#include "trainer/foresee/answer.h"
 
 namespace lockstep {
 namespace {
@@ -60,40 +61,87 @@ double efficiency(const Foresight& first, const Foresight& foresight) {
          (first.samples_per_s / first.deployment.devices);
 }
 
+OrderedJson to_json(const Alternative& alternative, std::int64_t limit) {
+  return {{"setting", alternative.setting},
+          {"bytes", alternative.bytes},
+          {"step_ms", 1e3 * alternative.seconds},
+          {"fits", alternative.bytes <= limit}};
+}
+
+OrderedJson to_json(const MemoryVerdict& verdict) {
+  const DeviceMemory& m = verdict.memory;
+  OrderedJson out = {{"fits", verdict.fits()},
+                     {"bytes", m.total()},
+                     {"limit_bytes", verdict.limit},
+                     {"parameters", m.parameters},
+                     {"optimizer", m.optimizer},
+                     {"gradients", m.gradients},
+                     {"activations", m.activations},
+                     {"gathered", m.gathered},
+                     {"batches", m.batches},
+                     {"evaluation", m.evaluation},
+                     {"host_bytes_of_rank", verdict.host_of_rank},
+                     {"host_bytes_of_checkpoints", verdict.host_staging}};
+  out["largest_micro_batch"] = nullptr;
+  if (verdict.largest_micro_batch)
+    out["largest_micro_batch"] = to_json(*verdict.largest_micro_batch, verdict.limit);
+  out["others"] = OrderedJson::array();
+  for (const Alternative& each : verdict.others)
+    out["others"].push_back(to_json(each, verdict.limit));
+  return out;
+}
+
 }  // namespace
 
-std::string foresight_text(const ForeseenStep& step, const std::vector<Foresight>& scaling,
-                           const DeviceProfile& device) {
-  const Foresight& asked = scaling.back();
-  std::string out = fmt::format(
-      "{}: {}\nstep {:.4g} ms (80 %: {:.4g} to {:.4g}), {}, {:.1f} % of the peak\n", device.name,
-      describe_deployment(asked), 1e3 * asked.time.seconds, 1e3 * asked.low, 1e3 * asked.high,
-      rate_text(step, asked), 100 * asked.time.utilization);
+DeviceAnswer answer_for(const LoadedConfig& config, const DeviceProfile& device,
+                        const ForeseeOptions& options, RunPlanner& planner,
+                        const Registry& registry) {
+  DeviceAnswer out;
+  const LoadedConfig settled = settle_micro_batch(config, device, options, planner);
+  if (config.config.batch.micro_batch_size == kAutoMicroBatch)
+    out.chosen = fmt::format("training.micro_batch_size {}", settled.config.batch.micro_batch_size);
+  out.step = foreseen_step(settled.config, planner.plan(settled.config));
+  out.scaling = foresee_scaling(out.step, settled, device, options);
+  out.memory = judge_memory(out.step, settled, device, options, planner, registry);
+  return out;
+}
+
+std::string foresight_text(const DeviceAnswer& answer) {
+  const ForeseenStep& step = answer.step;
+  const Foresight& asked = answer.asked();
+  std::string out = fmt::format("{}: {}\n", asked.device, describe_deployment(asked));
+  if (!answer.chosen.empty()) out += answer.chosen + ", the largest that fits\n";
+  out += fmt::format("step {:.4g} ms (80 %: {:.4g} to {:.4g}), {}, {:.1f} % of the peak\n",
+                     1e3 * asked.time.seconds, 1e3 * asked.low, 1e3 * asked.high,
+                     rate_text(step, asked), 100 * asked.time.utilization);
   out += parts_text(asked.time);
   if (asked.deployment.devices > 1)
     out += fmt::format("communication {:.3f} ms, of which the step waits for {:.3f}\n",
                        1e3 * asked.time.all_reduce_seconds, 1e3 * asked.time.exposed_seconds);
-  if (scaling.size() > 1) {
+  if (answer.scaling.size() > 1) {
     out += fmt::format("  {:>8} {:>6} {:>12} {:>14} {:>11}\n", "devices", "nodes", "step ms",
                        "samples/s", "efficiency");
-    for (const Foresight& each : scaling)
+    for (const Foresight& each : answer.scaling)
       out += fmt::format("  {:>8} {:>6} {:>12.4g} {:>14.4g} {:>10.1f}%\n", each.deployment.devices,
                          each.deployment.nodes, 1e3 * each.time.seconds, each.samples_per_s,
-                         100 * efficiency(scaling.front(), each));
+                         100 * efficiency(answer.scaling.front(), each));
   }
   if (step.steps > 0)
     out += fmt::format("run of {} steps: {:.4g} hours, {:.4g} device hours\n", step.steps,
                        run_hours(step, asked.time),
                        run_hours(step, asked.time) * asked.deployment.devices);
-  return out;
+  return out + verdict_text(answer.memory);
 }
 
-std::string foresight_json(const ForeseenStep& step,
-                           const std::vector<std::vector<Foresight>>& devices) {
-  OrderedJson out = {{"parameters", step.parameters}, {"steps", step.steps}};
+std::string foresight_json(const std::vector<DeviceAnswer>& answers) {
+  OrderedJson out = OrderedJson::object();
   out["devices"] = OrderedJson::array();
-  for (const std::vector<Foresight>& scaling : devices) {
-    const Foresight& asked = scaling.back();
+  for (const DeviceAnswer& answer : answers) {
+    const ForeseenStep& step = answer.step;
+    out["parameters"] = step.parameters;
+    out["steps"] = step.steps;
+    const std::vector<Foresight>& scaling = answer.scaling;
+    const Foresight& asked = answer.asked();
     OrderedJson each = {{"device", asked.device},
                         {"math", name_of(asked.deployment.math)},
                         {"execution", name_of(asked.deployment.execution)},
@@ -109,6 +157,7 @@ std::string foresight_json(const ForeseenStep& step,
                                  {"step_ms", 1e3 * foresight.time.seconds},
                                  {"samples_per_s", foresight.samples_per_s},
                                  {"efficiency", efficiency(scaling.front(), foresight)}});
+    each["memory"] = to_json(answer.memory);
     out["devices"].push_back(std::move(each));
   }
   return out.dump(1) + "\n";

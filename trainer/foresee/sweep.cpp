@@ -9,6 +9,7 @@
 #include "data/files/read_text.h"
 #include "trainer/config/yaml_tree.h"
 #include "trainer/devices/device_profiles.h"
+#include "trainer/foresee/memory_verdict.h"
 
 namespace lockstep {
 namespace {
@@ -55,7 +56,7 @@ const SweepPoint* best(const std::vector<SweepPoint>& points,
                        double (*badness)(const SweepPoint& point)) {
   const SweepPoint* out = nullptr;
   for (const SweepPoint& point : points)
-    if (point.foresight && (out == nullptr || badness(point) < badness(*out))) out = &point;
+    if (point.fits && (out == nullptr || badness(point) < badness(*out))) out = &point;
   return out;
 }
 
@@ -148,11 +149,19 @@ std::vector<SweepPoint> run_sweep(const std::string& config, std::vector<std::st
     overrides.resize(fixed);
     overrides.insert(overrides.end(), chosen.begin(), chosen.end());
     const LoadedConfig loaded = load_config(config, registry, overrides);
-    const ForeseenStep step = foresee_step(loaded.config, registry);
+    RunPlanner planner = planner_for_unknown_device(loaded.config, registry);
+    std::optional<ForeseenStep> fixed_step;  // of a config that does not depend on the device
     for (const DeviceProfile& device : devices) {
       SweepPoint point{chosen, device.name, std::nullopt};
       try {
-        point.foresight = foresee(step, loaded, device, options);
+        const LoadedConfig settled = settle_micro_batch(loaded, device, options, planner);
+        const bool is_auto = loaded.config.batch.micro_batch_size == kAutoMicroBatch;
+        if (is_auto || !fixed_step)
+          fixed_step = foreseen_step(settled.config, planner.plan(settled.config));
+        const ForeseenStep& step = *fixed_step;
+        point.foresight = foresee(step, settled, device, options);
+        point.bytes = foreseen_memory(step, settled, options).total();
+        point.fits = point.bytes <= memory_of(device);
         point.device_hours =
             run_hours(step, point.foresight->time) * point.foresight->deployment.devices;
         point.cost_of_sample = cost_of_sample(*point.foresight, prices);
@@ -169,9 +178,9 @@ std::vector<SweepPoint> run_sweep(const std::string& config, std::vector<std::st
 std::string sweep_text(const std::vector<SweepPoint>& points) {
   std::size_t width = 6;
   for (const SweepPoint& point : points) width = std::max(width, joined(point.overrides).size());
-  std::string out =
-      fmt::format("{:<22} {:<{}} {:>8} {:>11} {:>12} {:>6} {:>13} {:>11}\n", "device", "sweep",
-                  width, "devices", "step ms", "samples/s", "peak", "device hours", "cost");
+  std::string out = fmt::format("{:<22} {:<{}} {:>8} {:>11} {:>12} {:>6} {:>13} {:>11} {:>10}\n",
+                                "device", "sweep", width, "devices", "step ms", "samples/s", "peak",
+                                "device hours", "cost", "memory");
   for (const SweepPoint& point : points) {
     out += fmt::format("{:<22} {:<{}} ", point.device, joined(point.overrides), width);
     if (!point.foresight) {
@@ -179,10 +188,11 @@ std::string sweep_text(const std::vector<SweepPoint>& points) {
       continue;
     }
     const Foresight& f = *point.foresight;
-    out +=
-        fmt::format("{:>8} {:>11.4g} {:>12.4g} {:>5.1f}% {:>13.4g} {:>11}\n", f.deployment.devices,
-                    1e3 * f.time.seconds, f.samples_per_s, 100 * f.time.utilization,
-                    point.device_hours, point.cost ? fmt::format("{:.4g}", *point.cost) : "-");
+    out += fmt::format(
+        "{:>8} {:>11.4g} {:>12.4g} {:>5.1f}% {:>13.4g} {:>11} {:>10}{}\n", f.deployment.devices,
+        1e3 * f.time.seconds, f.samples_per_s, 100 * f.time.utilization, point.device_hours,
+        point.cost ? fmt::format("{:.4g}", *point.cost) : "-",
+        format_bytes(static_cast<double>(point.bytes)), point.fits ? "" : " does NOT fit");
   }
   if (const SweepPoint* point = quickest(points))
     out += fmt::format("quickest: {}\n", name_of_point(*point));
@@ -205,7 +215,9 @@ std::string sweep_json(const std::vector<SweepPoint>& points) {
                    {"high_ms", 1e3 * f.high},
                    {"samples_per_s", f.samples_per_s},
                    {"mfu", f.time.utilization},
-                   {"device_hours", point.device_hours}});
+                   {"device_hours", point.device_hours},
+                   {"bytes", point.bytes},
+                   {"fits", point.fits}});
       if (point.cost) each["cost"] = *point.cost;
     } else {
       each["problem"] = point.problem;

@@ -23,6 +23,8 @@ struct SweepPoint {
   std::string device;
   std::optional<Foresight> foresight;  ///< nothing: `problem` says why
   std::string problem = "";
+  std::int64_t bytes = 0;     ///< of one device
+  bool fits = false;          ///< its memory
   double device_hours = 0;    ///< of the run; 0 if the config has no end
   double cost_of_sample = 0;  ///< proportional to it: what a sample costs, or device seconds
   std::optional<double> cost = std::nullopt;  ///< of the run, with prices
@@ -40,7 +42,8 @@ std::vector<SweepPoint> run_sweep(const std::string& config, std::vector<std::st
                                   const ForeseeOptions& options, const Prices& prices,
                                   const Registry& registry);
 
-/// A line for each point, then the quickest in samples a second and the cheapest for a sample.
+/// A line for each point, then, of those that fit, the quickest in samples a second and the
+/// cheapest for a sample.
 std::string sweep_text(const std::vector<SweepPoint>& points);
 std::string sweep_json(const std::vector<SweepPoint>& points);
 

@@ -14,15 +14,27 @@
 #include "core/runtime/device.h"
 #include "trainer/job/profiling.h"
 #include "trainer/machine/limits_file.h"
+#include "trainer/machine/machine.h"
 #include "watch/side_hub.h"
 
 namespace lockstep {
 namespace {
 
-DeviceOptions device_options(const Config& config, Activity activity) {
+std::size_t memory_bytes(const Config& config) {
+  return static_cast<std::size_t>(std::llround(config.device.memory_gb * 0x1p30));
+}
+
+/// What this machine can give to the device of each of its ranks. All are here, and none has taken
+/// much yet.
+std::size_t host_share(const Topology& topology) {
+  return available_memory() / topology.ranks_of(topology.node()).size();
+}
+
+DeviceOptions device_options(const Config& config, const Topology& topology, Activity activity) {
   DeviceOptions out;
+  out.host_bytes = host_share(topology);
   out.activity = activity;
-  out.memory_bytes = static_cast<std::size_t>(std::llround(config.device.memory_gb * 0x1p30));
+  out.memory_bytes = memory_bytes(config);
   out.threads = static_cast<int>(config.device.threads);
   out.queue_depth = static_cast<int>(config.device.queue_depth);
   out.transfer_threads = static_cast<int>(config.data.host_to_device_transfer_threads);
@@ -50,7 +62,7 @@ CompileOptions compile_options(const Config& config, const Settings& settings, c
   CompileOptions out;
   out.activity = activity;
   out.target = target;
-  out.target.memory_bytes = device_options(config, activity).memory_bytes;
+  out.target.memory_bytes = memory_bytes(config);
   out.buckets.bucket_bytes = std::llround(config.distributed.bucket_mb * 0x1p20);
   out.buckets.first_bucket_bytes = std::llround(config.distributed.first_bucket_mb * 0x1p20);
   out.buckets.overlap = config.distributed.overlap;
@@ -74,7 +86,8 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
       console_warnings_(*communicator_, *log_),
       instruction_set_(
           agree_on_instruction_set(*communicator_, config.device.max_isa, settings, *log_)),
-      device_(std::make_unique<Device>(device_options(config, watch.activity()), spans_)),
+      device_(std::make_unique<Device>(
+          device_options(config, communicator_->topology(), watch.activity()), spans_)),
       engine_(std::make_unique<Engine>(
           with_outlets(compile_options(config, settings, instruction_set_.target, watch.activity()),
                        settings),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <link.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -43,7 +44,27 @@ std::string after_colon(const std::string& line) {
   return at == std::string::npos ? "" : line.substr(at + 2);
 }
 
+/// The number of pages in /proc/self/statm at this position, in bytes; 0 if unknown.
+std::uint64_t own_pages(int position) {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t pages = 0;
+  for (int i = 0; i <= position; ++i)
+    if (!(file >> pages)) return 0;
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
+
+std::optional<std::uint64_t> addressable_memory() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const std::uint64_t taken = own_pages(0);
+  return limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
+}
+
+std::int64_t resident_memory() {
+  return static_cast<std::int64_t>(own_pages(1));
+}
 
 std::uint64_t available_memory() {
   std::ifstream file("/proc/meminfo");

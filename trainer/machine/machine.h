@@ -12,6 +12,13 @@ namespace lockstep {
 /// process's control group if that is lower); 0 if unknown.
 std::uint64_t available_memory();
 
+/// Bytes of address space that this process may still take (RLIMIT_AS, ulimit -v); nothing if that
+/// is not limited.
+std::optional<std::uint64_t> addressable_memory();
+
+/// Bytes of memory that this process has now.
+std::int64_t resident_memory();
+
 struct Processor {
   std::string name;
   std::vector<std::string> flags;  ///< names as in /proc/cpuinfo: "avx2", "avx512f", "amx_bf16"

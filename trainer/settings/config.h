@@ -61,10 +61,13 @@ struct LengthConfig {
   std::int64_t max_epochs = -1;  ///< -1: no limit; whichever limit comes first ends the run
 };
 
+/// training.micro_batch_size: auto. A run takes the largest size that fits.
+inline constexpr std::int64_t kAutoMicroBatch = 0;
+
 /// What a step adds up; keys of the section `training`.
 struct BatchConfig {
   std::int64_t global_batch_size = 0;
-  std::int64_t micro_batch_size = 0;  ///< samples in one micro-batch
+  std::int64_t micro_batch_size = 0;  ///< samples in one micro-batch; kAutoMicroBatch
   bool deterministic = true;
 };
 

@@ -139,8 +139,9 @@ struct Key {
   bool required = false;      ///< where it has an effect
   bool may_be_empty = false;  ///< strings and lists
   bool per_rank = false;      ///< may differ between the ranks of one job: no result depends on it
-  std::string empty_word = "";  ///< of a list: the name of an empty one instead of []
-  bool file = false;            ///< names files that the run reads; they must be equal on all ranks
+  /// Of a list: the name of an empty one instead of []; of an integer: of 0, beyond its range.
+  std::string empty_word = "";
+  bool file = false;  ///< names files that the run reads; they must be equal on all ranks
   /// Reaches the part of the struct that has `member`, see nested(); null: the struct itself.
   void* (*part)(void* object) = nullptr;
   /// For a key that names a folder, or a file that names others: returns all files at `path` that

@@ -66,6 +66,17 @@ TEST(Allocator, EndsAtTheLimitAndListsTheLargestFirst) {
   EXPECT_NE(allocator.allocate(512 << 10, "gradient sums, buffer 0"), nullptr);
 }
 
+TEST(Allocator, EndsWhereTheHostHasNoMore) {
+  Allocator allocator(0, 1 << 20);
+  const BufferPtr first = allocator.allocate(768 << 10, "wte.weight");
+  EXPECT_EQ(error_of([&] { (void)allocator.allocate(512 << 10, "activations"); }),
+            "6: the host has no memory left for the device's: 512.00KiB for activations on top of "
+            "768.00KiB in use (device.memory_gb may be more than the host has); lower "
+            "training.micro_batch_size, run fewer ranks on this machine, or stop other programs on "
+            "it; the largest live tensors are:\n"
+            "   768.00KiB  wte.weight");
+}
+
 TEST(Allocator, ListsTenAndCountsTheRest) {
   Allocator allocator(64 * 12);
   std::vector<BufferPtr> alive;

@@ -1,6 +1,4 @@
 // What a config compiles to, without weights and without kernels.
-#include "trainer/apps/dry_run.h"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -14,6 +12,7 @@
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"
 #include "tests/fixtures/sanitizers.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
 #include "trainer/task/model.h"
@@ -47,14 +46,14 @@ double cpu_seconds() {
          1e-6 * static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-CompiledConfig compile(const char* yaml, const Registry& registry) {
-  return compile_config(parse_config(yaml, "test.yaml", registry).config, registry,
-                        settings_from_environment().max_isa);
+PlannedRun compile(const char* yaml, const Registry& registry) {
+  return plan_config(parse_config(yaml, "test.yaml", registry).config, registry,
+                     settings_from_environment().max_isa);
 }
 
 TEST(CompileConfig, PlansAModelThatTheMachineCouldNotHold) {
   const double begin = cpu_seconds();
-  const CompiledConfig compiled = compile(kGpt2Xl, built_in());
+  const PlannedRun compiled = compile(kGpt2Xl, built_in());
   const double seconds = cpu_seconds() - begin;
   EXPECT_EQ(compiled.parameters, 1'557'611'200);
   EXPECT_GT(compiled.step->gradient.commands.size(), 1000U);
@@ -95,13 +94,13 @@ struct HostedModel final : Model {
 TEST(CompileConfig, PlansWhatCallsFunctionsOfTheHostWithoutCallingThem) {
   Registry registry = built_in();
   registry.add_model<HostedModel>();
-  const CompiledConfig compiled = compile(R"(
+  const PlannedRun compiled = compile(R"(
 model: {name: hosted}
 data: {type: synthetic, sequence_length: 8}
 training: {max_steps: 1, global_batch_size: 1, micro_batch_size: 1}
 optimizer: {name: sgd, learning_rate: 0.001}
 )",
-                                          registry);
+                                      registry);
   EXPECT_EQ(
       std::ranges::count(compiled.step->gradient.commands, CommandKind::kHostCall, &Command::kind),
       1);

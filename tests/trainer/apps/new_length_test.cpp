@@ -7,7 +7,7 @@
 #include "core/kernels/kernel_cache.h"
 #include "core/runtime/loaded_step.h"
 #include "tests/fixtures/tested_target.h"
-#include "trainer/apps/dry_run.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
 
@@ -25,7 +25,7 @@ struct CompiledLengths {
         "optimizer: {{name: adamw, learning_rate: 0.001}}\n",
         config_, length);
     Graph step =
-        compile_config(parse_config(text, "test.yaml", registry_).config, registry_).step->step;
+        plan_config(parse_config(text, "test.yaml", registry_).config, registry_).step->step;
     steps_.push_back(load_step(
         compile_step(std::move(step), options_, kernels, updates, Log::null()), options_, kernels));
   }

@@ -53,6 +53,16 @@ TEST(BatchPlan, MicroBatchesThatDoNotDivideOverTheRanksAreRefused) {
       "nearest that work: global_batch_size 16, micro_batch_size 4, 1 rank");
 }
 
+TEST(BatchPlan, AutoNeedsABatchThatDividesOverTheRanks) {
+  const auto problem = [](std::int64_t ranks) {
+    return usage_error([&] { check_batch(batch(64, kAutoMicroBatch), ranks); });
+  };
+  EXPECT_EQ(problem(4), "no error");
+  EXPECT_EQ(problem(3),
+            "gpt.yaml:12:3: batch 64 = micro-batch size 1 x micro-batches 64 does not divide over "
+            "3 ranks; nearest that work: global_batch_size 63 or 66, 2 or 4 ranks");
+}
+
 TEST(BatchPlan, DeterministicTrainingNeedsCompleteSubtrees) {
   EXPECT_EQ(
       plan_or_error(batch(36, 3), 2),

@@ -216,6 +216,17 @@ TEST(ConfigLoad, AWordForOnOrOffIsNoFolderOfCompiledSteps) {
     EXPECT_EQ(parse(kMlp, {"device.compile_cache=" + choice}).device.compile_cache, choice);
 }
 
+TEST(ConfigLoad, AMicroBatchMayBeLeftToTheRun) {
+  EXPECT_EQ(parse(kMlp, {"training.micro_batch_size=auto"}).batch.micro_batch_size,
+            kAutoMicroBatch);
+  EXPECT_EQ(config_error(kMlp, {"training.micro_batch_size=0"}),
+            "command line: training.micro_batch_size=0: 'training.micro_batch_size' must be an "
+            "integer >= 1, or auto, not '0'");
+  EXPECT_EQ(config_error(kMlp, {"training.global_batch_size=auto"}),
+            "command line: training.global_batch_size=auto: 'training.global_batch_size' must be "
+            "an integer >= 1, not 'auto'");
+}
+
 TEST(ConfigLoad, AnOverrideCanMendARefusedValue) {
   const std::string broken = std::string(kMlp) + "  eps: none\n";
   EXPECT_THAT(config_error(broken), HasSubstr("run.yaml:11:3: 'optimizer.eps' must be"));

@@ -6,8 +6,9 @@
 #include "core/runtime/compiled_step.h"
 #include "tests/fixtures/error_of.h"
 #include "tests/fixtures/temporary_folder.h"
-#include "trainer/apps/dry_run.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/devices/device_profiles.h"
+#include "trainer/foresee/answer.h"
 #include "trainer/foresee/sweep.h"
 #include "trainer/registry/registry.h"
 
@@ -38,7 +39,7 @@ struct ForeseeTest : testing::Test {
 /// The arithmetic of the programs that run here, to the last multiply-add.
 TEST_F(ForeseeTest, FlopsAreThoseOfTheCompiledStep) {
   double compiled = 0;
-  const CompiledConfig plan = compile_config(config.config, registry);
+  const PlannedRun plan = plan_config(config.config, registry);
   for (const Command& command : plan.step->gradient.commands)
     if (command.work == WorkClass::kDot || command.work == WorkClass::kAttention)
       compiled += command.flops;
@@ -97,14 +98,87 @@ TEST_F(ForeseeTest, TakesTheTypeThatIsGiven) {
             MathType::kFp32);
 }
 
-TEST_F(ForeseeTest, TextAndJsonSayTheSame) {
-  const std::vector<Foresight> scaling = foresee_scaling(step, config, a100, {.per_node = 4});
-  const std::string text = foresight_text(step, scaling, a100);
+struct MemoryTest : ForeseeTest {
+  MemoryVerdict judge(const ForeseeOptions& options) {
+    return judge_memory(step, config, a100, options, planner, registry);
+  }
+
+  RunPlanner planner = planner_for_unknown_device(config.config, registry);
+};
+
+TEST_F(MemoryTest, IsThatOfTheRunOnOneDevice) {
+  const MemoryVerdict verdict = judge({});
+  const RunMemory run = run_memory(step.run, plan_batch(config, 1));
+  EXPECT_EQ(verdict.memory.total(), run.total());
+  EXPECT_EQ(verdict.memory.parameters + verdict.memory.optimizer, run.state);
+  EXPECT_EQ(verdict.memory.optimizer, 2 * 4 * step.parameters);
+  EXPECT_EQ(verdict.limit, std::int64_t{80} << 30);
+  EXPECT_TRUE(verdict.fits());
+  EXPECT_THAT(verdict.largest, HasSubstr("model.cpp:"));
+  ASSERT_TRUE(verdict.largest_micro_batch);
+  EXPECT_EQ(verdict.largest_micro_batch->setting, "training.micro_batch_size=64");
+  EXPECT_TRUE(verdict.others.empty()) << "it fits, and nobody asked";
+}
+
+TEST_F(MemoryTest, StateIsDividedOverDevices) {
+  const auto with = [&](Parallelism how) {
+    ForeseeOptions options{.per_node = 4, .nodes = 2};
+    options.deployment.parallelism = how;
+    return judge(options).memory;
+  };
+  const DeviceMemory whole = with(Parallelism::kReplicated);
+  const DeviceMemory zero1 = with(Parallelism::kZero1);
+  EXPECT_EQ(zero1.optimizer, whole.optimizer / 8);
+  EXPECT_EQ(zero1.parameters, whole.parameters);
+  const DeviceMemory fsdp = with(Parallelism::kFsdp);
+  EXPECT_NEAR(static_cast<double>(fsdp.parameters), static_cast<double>(whole.parameters) / 8, 8);
+  EXPECT_NEAR(static_cast<double>(fsdp.gradients), static_cast<double>(whole.gradients) / 8, 8);
+  EXPECT_EQ(fsdp.activations, whole.activations);
+  // Two blocks of 12 n^2 + 13 n parameters in bf16 are less than two tables of tokens [1000,256].
+  EXPECT_EQ(fsdp.gathered, 2 * 2 * std::max(12 * 256 * 256 + 13 * 256, 1000 * 256));
+  EXPECT_EQ(with(Parallelism::kHsdp).optimizer, whole.optimizer / 4);
+}
+
+TEST_F(MemoryTest, SaysWhatWouldFit) {
+  a100.memory_gib.value = 0.06;
+  const MemoryVerdict verdict = judge({.per_node = 2});
+  EXPECT_FALSE(verdict.fits());
+  std::vector<std::string> settings;
+  for (const Alternative& each : verdict.others) {
+    settings.push_back(each.setting);
+    EXPECT_LT(each.bytes, verdict.memory.total()) << each.setting;
+    EXPECT_GT(each.seconds, 0);
+  }
+  EXPECT_THAT(settings, ElementsAre("model.gradient_checkpointing=true", "--parallelism zero1",
+                                    "--parallelism fsdp"));
+  EXPECT_THAT(verdict_text(verdict), HasSubstr("does NOT fit"));
+}
+
+TEST_F(MemoryTest, AutoTakesTheLargestThatFits) {
+  LoadedConfig open = config;
+  open.config.batch.micro_batch_size = kAutoMicroBatch;
+  a100.memory_gib.value = 0.2;
+  const LoadedConfig settled = settle_micro_batch(open, a100, {}, planner);
+  EXPECT_EQ(fmt::format("training.micro_batch_size={}", settled.config.batch.micro_batch_size),
+            judge({}).largest_micro_batch->setting);
+  a100.memory_gib.value = 0.01;
+  EXPECT_EQ(error_of(ErrorKind::kOutOfMemory,
+                     [&] { settle_micro_batch(open, a100, {.per_node = 2}, planner); }),
+            "no micro-batch that divides training.global_batch_size 64 over 2 devices fits the "
+            "0.01 GiB of a100-sxm4-80gb");
+}
+
+TEST_F(MemoryTest, TextAndJsonSayTheSame) {
+  const DeviceAnswer answer =
+      answer_for(config, a100, {.per_node = 4, .alternatives = true}, planner, registry);
+  const std::string text = foresight_text(answer);
   EXPECT_THAT(text, HasSubstr("a100-sxm4-80gb: 4 devices in 1 node, bf16, compiled, dp\n"));
   EXPECT_THAT(text,
-              HasSubstr(fmt::format("step {:.4g} ms (80 %:", 1e3 * scaling.back().time.seconds)));
-  EXPECT_THAT(foresight_json(step, {scaling}),
-              HasSubstr(fmt::format("\"device\": \"a100-sxm4-80gb\"")));
+              HasSubstr(fmt::format("step {:.4g} ms (80 %:", 1e3 * answer.asked().time.seconds)));
+  EXPECT_THAT(text, HasSubstr("--parallelism zero1"));
+  const std::string json = foresight_json({answer});
+  EXPECT_THAT(json, HasSubstr("\"device\": \"a100-sxm4-80gb\""));
+  EXPECT_THAT(json, HasSubstr(fmt::format("\"bytes\": {}", answer.memory.memory.total())));
 }
 
 TEST(SweepValues, AreSplitAtCommasOutsideOfLists) {

@@ -67,7 +67,7 @@ bool evaluates(const Config& config, const DataSource& data) {
   return config.eval.interval > 0 && data.validation != nullptr;
 }
 
-std::int64_t slot_bytes(TrainingState& state) {
+std::int64_t bytes_of_slots(TrainingState& state) {
   std::int64_t out = 0;
   for (const StateTensor& tensor : state_tensors(state))
     if (tensor.role == StateTensor::Role::kSlot)
@@ -152,7 +152,7 @@ PlannedRun RunPlanner::plan(const Config& config) {
   out.prefetch = config.data.loader_prefetch_size;
   out.micro_batch_bytes = batch_bytes(fields);
   out.state = state_bytes(state);
-  out.slot_bytes = slot_bytes(state);
+  out.slot_bytes = bytes_of_slots(state);
   out.largest_block_bytes = largest_block(state);
   out.staging = CheckpointWriter::staging_bytes(state);
   out.parameters = state.module.parameters().elements();

@@ -160,9 +160,12 @@ std::string verdict_text(const MemoryVerdict& verdict) {
   line("batches, results", m.batches);
   line("more while evaluating", m.evaluation);
   out += "largest values at the peak:\n" + verdict.largest;
+  std::size_t width = 40;
+  for (const Alternative& each : verdict.others) width = std::max(width, each.setting.size());
   const auto alternative = [&](const Alternative& each) {
-    out += fmt::format("  {:<40} {:>10} {:>12.4g} ms a step{}\n", each.setting, bytes(each.bytes),
-                       1e3 * each.seconds, each.bytes <= verdict.limit ? "" : ", does NOT fit");
+    out += fmt::format("  {:<{}} {:>10} {:>12.4g} ms a step{}\n", each.setting, width,
+                       bytes(each.bytes), 1e3 * each.seconds,
+                       each.bytes <= verdict.limit ? "" : ", does NOT fit");
   };
   if (verdict.largest_micro_batch) {
     out += "the largest micro-batch that fits:\n";

@@ -62,7 +62,7 @@ MemoryVerdict judge_memory(const ForeseenStep& step, const LoadedConfig& config,
                            RunPlanner& planner, const Registry& registry);
 
 /// The config with the largest micro-batch that fits the device, if its own is "auto". Error
-/// kOutOfMemory if none fits.
+/// kOutOfMemory if none fits, kUsage if the batch does not divide over the devices.
 LoadedConfig settle_micro_batch(const LoadedConfig& config, const DeviceProfile& device,
                                 const ForeseeOptions& options, RunPlanner& planner);
 

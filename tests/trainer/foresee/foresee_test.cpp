@@ -111,11 +111,11 @@ TEST_F(MemoryTest, IsThatOfTheRunOnOneDevice) {
   const RunMemory run = run_memory(step.run, plan_batch(config, 1));
   EXPECT_EQ(verdict.memory.total(), run.total());
   EXPECT_EQ(verdict.memory.parameters + verdict.memory.optimizer, run.state);
-  EXPECT_EQ(verdict.memory.optimizer, 2 * 4 * step.parameters);
+  EXPECT_EQ(verdict.memory.optimizer, std::int64_t{2} * 4 * step.parameters);
   EXPECT_EQ(verdict.limit, std::int64_t{80} << 30);
   EXPECT_TRUE(verdict.fits());
   EXPECT_THAT(verdict.largest, HasSubstr("model.cpp:"));
-  ASSERT_TRUE(verdict.largest_micro_batch);
+  if (!verdict.largest_micro_batch) FAIL() << "no size fits";
   EXPECT_EQ(verdict.largest_micro_batch->setting, "training.micro_batch_size=64");
   EXPECT_TRUE(verdict.others.empty()) << "it fits, and nobody asked";
 }
@@ -159,8 +159,12 @@ TEST_F(MemoryTest, AutoTakesTheLargestThatFits) {
   open.config.batch.micro_batch_size = kAutoMicroBatch;
   a100.memory_gib.value = 0.2;
   const LoadedConfig settled = settle_micro_batch(open, a100, {}, planner);
+  const auto largest = judge({}).largest_micro_batch;
+  if (!largest) FAIL() << "no size fits";
   EXPECT_EQ(fmt::format("training.micro_batch_size={}", settled.config.batch.micro_batch_size),
-            judge({}).largest_micro_batch->setting);
+            largest->setting);
+  EXPECT_THAT(usage_error([&] { settle_micro_batch(open, a100, {.per_node = 7}, planner); }),
+              HasSubstr("does not divide over 7 ranks"));
   a100.memory_gib.value = 0.01;
   EXPECT_EQ(error_of(ErrorKind::kOutOfMemory,
                      [&] { settle_micro_batch(open, a100, {.per_node = 2}, planner); }),

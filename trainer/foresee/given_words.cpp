@@ -124,7 +124,7 @@ class GivenReader {
     try {
       const double ms = positive<double>("step_ms", words.values.at("step_ms"));
       const DeviceProfile& device = device_of(words);
-      const ForeseeOptions options = options_of(words);
+      const ForeseeOptions options = options_of(words, device);
       const Recorded& recorded = record(words);
       const DeployedStep deployed = deploy(recorded.step, recorded.config, device, options);
       to[device.name].push_back(
@@ -162,13 +162,16 @@ class GivenReader {
     return devices_[static_cast<std::size_t>(found - names.begin())];
   }
 
-  ForeseeOptions options_of(const GivenWords& words) const {
+  ForeseeOptions options_of(const GivenWords& words, const DeviceProfile& device) const {
     ForeseeOptions out = options_;
     const auto devices = value(words, "devices"), nodes = value(words, "nodes");
     if (nodes) out.nodes = positive<int>("nodes", *nodes);
     if (devices) {
       const int count = positive<int>("devices", *devices);
       if (!nodes) out.nodes = 1;
+      LS_USER_CHECK(nodes || !device.node_devices || count <= device.node_devices->value,
+                    "devices {} are more than the {} of a node of {}; say nodes= too", count,
+                    device.node_devices->value, device.name);
       LS_USER_CHECK(count % out.nodes == 0, "devices {} cannot be divided over {} nodes", count,
                     out.nodes);
       out.per_node = count / out.nodes;

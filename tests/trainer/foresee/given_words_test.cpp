@@ -136,6 +136,9 @@ TEST_F(GivenWordsTest, RefuseWhatCannotBe) {
             "--given step_ms=1,devices=1.5: devices must be an integer > 0, not '1.5'");
   EXPECT_EQ(refusal("step_ms=1,devices=8,nodes=3"),
             "--given step_ms=1,devices=8,nodes=3: devices 8 cannot be divided over 3 nodes");
+  EXPECT_EQ(refusal("step_ms=1,devices=16"),
+            "--given step_ms=1,devices=16: devices 16 are more than the 8 of a node of "
+            "a100-sxm4-80gb; say nodes= too");
   EXPECT_THAT(refusal("step_ms=1,devices=3"), HasSubstr("does not divide over 3 ranks"));
   EXPECT_EQ(refusal("step_ms=1,execution=eagre"),
             "--given step_ms=1,execution=eagre: execution must be one of eager, compiled, "

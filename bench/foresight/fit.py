@@ -3,11 +3,19 @@
 
 Usage: fit.py ROWS.csv [--build DIR] [--cross-validate] [--write]
 
-Takes the rows of the split "calibrate", of GPUs, of trust A. Minimizes a robust sum of squares of
-log(predicted / published), with each constant's prior (core/cost/cost_constants.cpp) as a further
-row, which counts as robustly. Rows of one model from one source share a weight, as they are not
-independent. --cross-validate also predicts the rows of each device, class of devices, model and
-source by a fit without them. --write writes core/cost/fitted_constants.cpp.
+Takes the rows of the split "calibrate", of GPUs, of trust A. Minimizes, over the logarithms of the
+constants, a sum of three:
+
+1. a robust sum of squares of log(predicted / published), in which rows of one model from one source
+   share a weight, as they are not independent: where the times are;
+2. the square of these errors by the inverse of their covariance, which spread.py estimates: how the
+   times of related rows differ, which is known far better;
+3. the square of each constant's distance from its prior (core/cost/cost_constants.cpp).
+
+The covariance of the constants follows from 2 and 3. The spread that is left is then the one whose
+80 % intervals score best, for the rows themselves and for those of each source and each model as a
+fit without them predicts them. --cross-validate also predicts the rows of each device, class of
+devices, model and source by a fit without them. --write writes core/cost/fitted_constants.cpp.
 
 Needs Debian's python3-scipy.
 """
@@ -23,12 +31,12 @@ import textwrap
 import numpy
 from scipy.optimize import least_squares
 
-import published_rows
 from published_rows import ROOT, Predictor, read_rows
+import spread as spreads
 
 #: By what published times of one configuration differ in other hands, as a standard deviation of
-#: the logarithm: the scale of a residual.
-NOISE = 0.08
+#: the logarithm: the scale of a robust residual.
+NOISE = 0.16
 #: Beyond so many of them a residual counts linearly.
 ROBUST = 2.0
 #: The n rows of one model from one source count as n to this power.
@@ -47,20 +55,73 @@ class Fit:
         groups = [(row["source"], row["model"], row["precision"]) for row in rows]
         sizes = collections.Counter(groups)
         self.weight = numpy.array([sizes[g] ** ((GROUP_POWER - 1) / 2) for g in groups])
+        self.residual = spreads.Spread([predictor.traits[i] for i in self.known],
+                                       [row["source"] for row in rows],
+                                       [row["device"] for row in rows])
+        self.parameters = None  # of the residual, once estimated
 
     def errors(self, logs):
         """log(predicted / published) of every row."""
         predicted = self.predictor.ask(numpy.exp(logs))
         return numpy.log(numpy.array([predicted[i] for i in self.known]) / self.published)
 
-    def residuals(self, logs, chosen):
-        rows = (self.errors(logs) * self.weight / NOISE)[chosen]
-        return numpy.concatenate([rows, (logs - self.prior) / self.spread])
+
+    def slopes(self, logs):
+        """Of errors(), by each constant."""
+        step = 1e-3
+        base = self.errors(logs)
+        return numpy.array([(self.errors(logs + step * unit) - base) / step
+                            for unit in numpy.eye(len(logs))]).T
 
     def solve(self, chosen, start=None):
-        return least_squares(self.residuals, self.prior if start is None else start,
-                             args=(chosen,), loss="soft_l1", f_scale=ROBUST, max_nfev=60,
-                             diff_step=1e-4, xtol=1e-5, ftol=1e-6)
+        """The logarithms of the constants that fit these rows best."""
+        triangle = None
+        if self.parameters is not None:
+            covariance = self.residual.covariance(self.parameters)[numpy.ix_(chosen, chosen)]
+            triangle = numpy.linalg.cholesky(covariance)
+
+        def residuals(logs):
+            errors = self.errors(logs)[chosen]
+            out = [soft(errors * self.weight[chosen] / NOISE), (logs - self.prior) / self.spread]
+            if triangle is not None:
+                out.append(numpy.linalg.solve(triangle, errors))
+            return numpy.concatenate(out)
+
+        return least_squares(residuals, self.prior if start is None else start, max_nfev=60,
+                             diff_step=1e-4, xtol=1e-5, ftol=1e-6).x
+
+    def estimate_residual(self, logs):
+        slopes = self.slopes(logs)
+        of_priors = -self.errors(logs) + slopes @ (logs - self.prior)
+        self.parameters = spreads.most_likely(self.residual, of_priors,
+                                              slopes * self.spread ** 2 @ slopes.T)
+
+    def covariance(self, slopes, chosen):
+        """Of the constants that are fitted to these rows."""
+        residual = self.residual.covariance(self.parameters)[numpy.ix_(chosen, chosen)]
+        known = slopes[chosen].T @ numpy.linalg.solve(residual, slopes[chosen])
+        return numpy.linalg.inv(known + numpy.diag(self.spread ** -2.0))
+
+    def errors_without(self, names, logs):
+        """Errors of the rows of each name by a fit without them, and the fit's variance in them."""
+        slopes = self.slopes(logs)
+        names = numpy.array(names)
+        errors, variances = numpy.zeros(len(names)), numpy.zeros(len(names))
+        for name in sorted(set(names)):
+            out = names == name
+            errors[out] = self.errors(self.solve(~out, logs))[out]
+            variances[out] = variances_of(slopes[out], self.covariance(slopes, ~out))
+        return errors, variances
+
+
+def soft(values):
+    """The square of it grows linearly beyond ROBUST (least_squares' soft_l1)."""
+    squared = 2 * ROBUST ** 2 * (numpy.sqrt(1 + (values / ROBUST) ** 2) - 1)
+    return numpy.sign(values) * numpy.sqrt(squared)
+
+
+def variances_of(slopes, covariance):
+    return numpy.einsum("ij,jk,ik->i", slopes, covariance, slopes)
 
 
 def describe(errors):
@@ -79,20 +140,29 @@ def cross_validate(fit, logs):
     for what, key in (("device", lambda row: row["device"]), ("class", device_class),
                       ("model", lambda row: row["model"]), ("source", lambda row: row["source"])):
         names = numpy.array([key(row) for row in fit.rows])
-        errors = numpy.zeros(len(names))
+        errors, _ = fit.errors_without(names, logs)
         for name in sorted(set(names)):
-            out = names == name
-            errors[out] = fit.errors(fit.solve(~out, logs).x)[out]
-            print(f"    {name[-60:]:60} {describe(errors[out])}")
+            print(f"    {name[-60:]:60} {describe(errors[names == name])}")
         print(f"without the {what:7} {describe(errors)}", flush=True)
 
 
-def write_constants(logs, covariance, residual):
+def best_deviation(fit, logs, covariance):
+    """Parameters of the deviation of the residual of a row that may or may not be akin to others."""
+    samples = [(fit.errors(logs), variances_of(fit.slopes(logs), covariance))]
+    samples += [fit.errors_without([row[key] for row in fit.rows], logs)
+                for key in ("source", "model")]
+    for what, (errors, variance) in zip(("in sample", "source", "model"), samples):
+        print(f"errors {what:10} {describe(errors)}")
+    return spreads.best_scoring(fit.residual, samples)
+
+
+def write_constants(logs, covariance, deviation, parameters):
     def numbers(values, digits):
         text = ", ".join(f"{value:.{digits}g}" for value in values)
         return textwrap.fill(text, 98, initial_indent="      ", subsequent_indent="      ")
 
     triangle = [value for i, row in enumerate(covariance) for value in row[:i + 1]]
+    residual = residual_members(deviation, parameters)
     text = f"""// Written by bench/foresight/fit.py; do not edit.
 #include "core/cost/cost_constants.h"
 
@@ -105,13 +175,27 @@ const FittedConstants& fitted_constants() {{
 {numbers(numpy.exp(logs), 6)}}}),
       {{
 {numbers(triangle, 4)}}},
-      {residual:.6g}}};
+      {{{residual}}}}};
   return fitted;
 }}
 
 }}  // namespace lockstep
 """
     (ROOT / "core/cost/fitted_constants.cpp").write_text(text, encoding="utf-8")
+
+
+def residual_members(deviation, parameters):
+    """The initializer of a ResidualSpread."""
+    named = dict(zip(spreads.DEVIATION, deviation))
+    rest = parameters[len(spreads.DEVIATION):]
+    shared = dict(zip(spreads.SHARED, spreads.logistic(rest)))
+    lengths = dict(zip(spreads.LENGTHS, numpy.exp(rest[len(shared):])))
+    execution = ", ".join(f"{named['execution.' + name]:.4g}" for name in spreads.EXECUTIONS)
+    members = [("whole", f"{named['whole']:.4g}"), ("execution", f"{{{execution}}}")]
+    members += [(key, f"{named[key]:.4g}") for key in ("work", "stand_in", "ordinary_units")]
+    members += [(key, f"{shared[key]:.4g}") for key in ("alone", "other_math", "other_execution")]
+    members += [(key, f"{value:.4g}") for key, value in lengths.items()]
+    return ",\n       ".join(f".{key} = {value}" for key, value in members)
 
 
 def main():
@@ -130,10 +214,13 @@ def main():
         fit = Fit(rows, predictor)
         kept = fit.rows
         everything = numpy.ones(len(kept), bool)
-        solution = fit.solve(everything)
-        errors = fit.errors(solution.x)
+        fit.estimate_residual(fit.solve(everything))
+        logs = fit.solve(everything)
+        fit.estimate_residual(logs)
+        logs = fit.solve(everything, logs)
+        errors = fit.errors(logs)
         print(f"in sample           {describe(errors)}")
-        for name, log, prior in zip(fit.names, solution.x, fit.prior):
+        for name, log, prior in zip(fit.names, logs, fit.prior):
             print(f"  {name:24} {math.exp(log):8.4g}  prior {math.exp(prior):.4g}")
         for key in ("family", "device", "source"):
             for name in sorted({row[key] for row in kept}):
@@ -146,13 +233,11 @@ def main():
                   f"{row['precision']} {row['exec_mode']} {row['n_devices']} "
                   f"b {row['micro_batch_per_device']} {row['step_ms']} ms")
         if options.cross_validate:
-            cross_validate(fit, solution.x)
+            cross_validate(fit, logs)
         if options.write:
-            jacobian = solution.jac[:len(kept)]  # with the weights of the robust sum
-            information = jacobian.T @ jacobian + numpy.diag(fit.spread ** -2.0)
-            covariance = numpy.linalg.inv(information)
-            residual = float(numpy.median(numpy.abs(errors)) / 0.6745)
-            write_constants(solution.x, covariance, residual)
+            covariance = fit.covariance(fit.slopes(logs), everything)
+            write_constants(logs, covariance, best_deviation(fit, logs, covariance),
+                            fit.parameters)
         predictor.close()
     return 0
 

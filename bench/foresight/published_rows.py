@@ -237,14 +237,25 @@ class Predictor:
         self.process = subprocess.Popen([program, path], cwd=ROOT, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         first = json.loads(self.process.stdout.readline())
-        self.constants = first["constants"]
+        self.constants, self.traits = first["constants"], first["traits"]
         for i, error in enumerate(first["errors"]):
             if self.problems[i] is None:
                 self.problems[i] = error
 
     def ask(self, constants):
-        """Milliseconds of every row; with no constants, an object with "ms" and "factors"."""
-        self.process.stdin.write(json.dumps(list(constants)) + "\n")
+        """Milliseconds of every row by these constants."""
+        return self._answer(list(constants))
+
+    def correct(self, given):
+        """Milliseconds of every row by the fitted constants, and the factors of their intervals.
+
+        `given` has for each row a list of pairs: the index of another row, and its milliseconds.
+        """
+        answer = self._answer({"given": given})
+        return answer["ms"], answer["factors"]
+
+    def _answer(self, question):
+        self.process.stdin.write(json.dumps(question) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 

@@ -8,10 +8,14 @@
 //
 // of which the last one may be left out. With "blend": [[words], share] so much of the time is that
 // of these words. The first line of the output is {"constants": [[name, prior, spread], ...],
-// "errors": [text or null for each row]}. Then each line of the standard input is an array of
-// constants, and is answered by an array of the rows' milliseconds; an empty array stands for the
-// fitted ones, and is answered by {"ms": [...], "factors": [...]}, where the 80 % interval is [ms /
-// factor, ms * factor]. Rows with an error have null.
+// "errors": [text or null for each row], "traits": [what a row's residual depends on]}. Then each
+// line of the standard input is answered by a line:
+//
+//   [constant, ...]                             [ms of each row]
+//   {"given": [[[row, ms], ...] for each row]}  {"ms": [...], "factors": [...]}
+//
+// The second one is by the fitted constants, corrected by the times that are given of other rows;
+// the 80 % interval is [ms / factor, ms * factor]. Rows with an error have null.
 #include <fmt/format.h>
 
 #include <exception>
@@ -35,6 +39,7 @@ struct Row {
   StepWork work;
   std::optional<StepWork> blended;  ///< of which `share` counts, and of `work` the rest
   double share = 0;
+  bool stand_in = false;  ///< `work` is scaled
   DeviceProfile device;
   Deployment deployment;
 };
@@ -83,7 +88,8 @@ Row read_row(const json& row, Steps& steps) {
   Row out;
   out.work = steps.of(row.at("words").get<std::vector<std::string>>());
   out.work.micro_batches = row.at("micro_batches");
-  if (row.contains("scale")) scale(out.work, row.at("scale"));
+  out.stand_in = row.contains("scale");
+  if (out.stand_in) scale(out.work, row.at("scale"));
   if (row.contains("blend")) {
     out.blended = steps.of(row.at("blend").at(0).get<std::vector<std::string>>());
     out.blended->micro_batches = out.work.micro_batches;
@@ -105,28 +111,66 @@ Row read_row(const json& row, Steps& steps) {
   return out;
 }
 
-double milliseconds(const Row& row, const CostConstants& constants) {
+double seconds(const Row& row, const CostConstants& constants) {
   const auto of = [&](const StepWork& work) {
-    return 1e3 * step_time(work, row.device, row.deployment, constants).seconds;
+    return step_time(work, row.device, row.deployment, constants).seconds;
   };
   return row.blended ? (1 - row.share) * of(row.work) + row.share * of(*row.blended) : of(row.work);
 }
 
-json answer(const std::vector<std::optional<Row>>& rows, const std::vector<double>& values) {
-  // The fitted ones are read only if they are asked for: after a change of the model they are those
-  // of another, until the fit has written them anew.
-  const CostConstants constants =
-      values.empty() ? fitted_constants().constants : constants_from(values);
+StepTraits traits(const Row& row) {
+  const bool mostly_blended = row.blended && row.share > 0.5;
+  StepTraits out = traits_of(mostly_blended ? *row.blended : row.work, row.device, row.deployment);
+  out.stand_in = row.stand_in;
+  return out;
+}
+
+json to_json(const StepTraits& traits) {
+  return {{"parameters", traits.parameters},
+          {"flops", traits.flops},
+          {"devices", traits.devices},
+          {"math", name_of(traits.math)},
+          {"execution", name_of(traits.execution)},
+          {"ordinary_units", traits.ordinary_units},
+          {"stand_in", traits.stand_in}};
+}
+
+/// f(row) of each row, null for those that have an error.
+template <class F>
+json of_each(const std::vector<std::optional<Row>>& rows, const F& f) {
+  json out = json::array();
+  for (const std::optional<Row>& row : rows) out.push_back(row ? json(f(*row)) : json(nullptr));
+  return out;
+}
+
+json corrected(const std::vector<std::optional<Row>>& rows, const json& given) {
+  const FittedConstants& fitted = fitted_constants();
+  std::vector<ForeseenTime> foreseen(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (const std::optional<Row>& row = rows[i])
+      foreseen[i] =
+          foreseen_time([&](const CostConstants& constants) { return seconds(*row, constants); },
+                        traits(*row), fitted);
   json ms = json::array(), factors = json::array();
-  for (const std::optional<Row>& row : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::vector<GivenStep> steps;
+    for (const json& each : given.at(i))
+      steps.push_back(
+          {foreseen.at(each.at(0).get<std::size_t>()), 1e-3 * each.at(1).get<double>()});
     ms.push_back(nullptr);
     factors.push_back(nullptr);
-    if (!row) continue;
-    ms.back() = milliseconds(*row, constants);
-    if (values.empty())
-      factors.back() = interval_factor(row->work, row->device, row->deployment, fitted_constants());
+    if (!rows[i]) continue;
+    const Correction correction = correct(foreseen[i], steps, fitted);
+    ms.back() = 1e3 * foreseen[i].seconds * correction.factor;
+    factors.back() = correction.interval;
   }
-  return values.empty() ? json{{"ms", ms}, {"factors", factors}} : ms;
+  return {{"ms", ms}, {"factors", factors}};
+}
+
+json answer(const std::vector<std::optional<Row>>& rows, const json& question) {
+  if (question.is_object()) return corrected(rows, question.at("given"));
+  const CostConstants constants = constants_from(question.get<std::vector<double>>());
+  return of_each(rows, [&](const Row& row) { return 1e3 * seconds(row, constants); });
 }
 
 void run(const std::string& path) {
@@ -147,10 +191,14 @@ void run(const std::string& path) {
   json constants = json::array();
   for (const CostConstantRow& row : cost_constant_rows())
     constants.push_back({row.name, row.prior, row.spread});
-  std::cout << json{{"constants", constants}, {"errors", errors}}.dump() << "\n" << std::flush;
+  std::cout << json{{"constants", constants},
+                    {"errors", errors},
+                    {"traits", of_each(rows, [](const Row& row) { return to_json(traits(row)); })}}
+                   .dump()
+            << "\n"
+            << std::flush;
   for (std::string line; std::getline(std::cin, line);)
-    std::cout << answer(rows, json::parse(line).get<std::vector<double>>()).dump() << "\n"
-              << std::flush;
+    std::cout << answer(rows, json::parse(line)).dump() << "\n" << std::flush;
 }
 
 }  // namespace

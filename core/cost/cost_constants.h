@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/cost/device_profile.h"
+#include "core/cost/residual_spread.h"
 
 namespace lockstep {
 
@@ -76,8 +77,7 @@ struct FittedConstants {
   CostConstants constants;
   /// Covariance of the logarithms of the constants: its lower triangle, row by row.
   std::vector<double> covariance;
-  /// Standard deviation of the logarithm of published over predicted times, beyond the constants'.
-  double residual = 0;
+  ResidualSpread residual;  ///< beyond that of the constants
 };
 const FittedConstants& fitted_constants();
 

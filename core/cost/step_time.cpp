@@ -207,4 +207,18 @@ StepTime step_time(const StepWork& work, const DeviceProfile& device, const Depl
   return out;
 }
 
+StepTime scaled(const StepTime& time, double factor) {
+  StepTime out = time;
+  out.seconds *= factor;
+  out.all_reduce_seconds *= factor;
+  out.exposed_seconds *= factor;
+  out.utilization /= factor;
+  for (TimePart& part : out.parts) {
+    part.seconds *= factor;
+    part.data_sheet = std::min(part.data_sheet, part.seconds);
+    part.assumed = std::min(part.assumed, part.seconds - part.data_sheet);
+  }
+  return out;
+}
+
 }  // namespace lockstep

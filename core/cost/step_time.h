@@ -78,4 +78,8 @@ struct StepTime {
 StepTime step_time(const StepWork& work, const DeviceProfile& device, const Deployment& deployment,
                    const CostConstants& constants);
 
+/// The same step if it takes `factor` times as long, in all its parts. What they owe to the data
+/// sheet and to estimates stays, up to all of a part.
+StepTime scaled(const StepTime& time, double factor);
+
 }  // namespace lockstep

@@ -2,11 +2,12 @@
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
-#include "core/base/suggest.h"
 #include "trainer/cli/commands.h"
 #include "trainer/config/load.h"
 #include "trainer/devices/device_profiles.h"
 #include "trainer/foresee/answer.h"
+#include "trainer/foresee/given_words.h"
+#include "trainer/foresee/named_choice.h"
 #include "trainer/foresee/sweep.h"
 
 namespace lockstep {
@@ -17,13 +18,7 @@ template <class T>
 std::optional<T> choice(const Arguments& arguments, const std::string& option, std::size_t count) {
   const auto given = arguments.value(option);
   if (!given) return std::nullopt;
-  std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < count; ++i) {
-    names.push_back(name_of(static_cast<T>(i)));
-    if (names.back() == *given) return static_cast<T>(i);
-  }
-  raise(ErrorKind::kUsage, "--{} must be one of {}, not '{}'{}", option, fmt::join(names, ", "),
-        *given, did_you_mean(nearest_word(*given, names)));
+  return named_choice<T>("--" + option, *given, count);
 }
 
 ForeseeOptions options_of(const Arguments& arguments) {
@@ -46,11 +41,13 @@ int run_foresee(const CommandCall& call) {
   const std::span<const std::string> words = arguments.positionals();
   const std::vector<std::string> names = arguments.values("device");
   LS_USER_CHECK(!names.empty(), "--device is missing; `lockstep devices` lists them");
-  const ForeseeOptions options = options_of(arguments);
+  ForeseeOptions options = options_of(arguments);
   std::vector<DeviceProfile> devices;
   devices.reserve(names.size());
   for (const std::string& name : names) devices.push_back(find_device(name));
   const std::vector<std::string> overrides(words.begin() + 1, words.end());
+  options.given =
+      read_given(arguments.values("given"), words[0], overrides, devices, options, call.registry);
   const auto prices_file = arguments.value("price");
   const Prices prices = prices_file ? read_prices(*prices_file) : Prices{};
   if (arguments.has("sweep") || prices_file) {
@@ -87,7 +84,12 @@ CliCommand foresee_command() {
           "Nothing is trained, and no tensor gets memory. FORESEE.md has the model's formulas\n"
           "and what its predictions are worth. A part of the time follows from the data sheet\n"
           "alone, the rest from constants that were fitted to published times, or from figures\n"
-          "that the profile marks as estimates (assumed).\n",
+          "that the profile marks as estimates (assumed).\n"
+          "A --given step needs step_ms, in milliseconds. It is the one that is asked for, but "
+          "for\n"
+          "what else it names: device, devices (in all), nodes, math, execution, parallelism,\n"
+          "micro_batch_size, global_batch_size, any key.path of the config, or another config.\n"
+          "A .csv file has these keys in its first line.\n",
       .options = {{.name = "device",
                    .value = "NAME",
                    .help = "one or several of `lockstep devices`, or files of your own, .yaml",
@@ -108,6 +110,11 @@ CliCommand foresee_command() {
                    .value = "",
                    .help = "memory and time with bf16-mixed, gradient checkpointing, divided "
                            "state, also if the config fits without them"},
+                  {.name = "given",
+                   .value = "STEP",
+                   .help = "a measured step that corrects the prediction: step_ms=182,devices=8, "
+                           "or a file of such, .csv",
+                   .many = true},
                   {.name = "sweep",
                    .value = "KEY=A,B,C",
                    .help = "a line for each combination of these values, the quickest and the "

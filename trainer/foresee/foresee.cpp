@@ -1,7 +1,7 @@
 #include "trainer/foresee/foresee.h"
 
 #include <algorithm>
-#include <cmath>
+#include <span>
 
 #include "core/base/error.h"
 #include "trainer/apps/run_planner.h"
@@ -10,9 +10,6 @@
 
 namespace lockstep {
 namespace {
-
-constexpr double kEightyPercent = 1.2816;  ///< standard deviations of a normal distribution
-constexpr double kLogStep = 1e-3;          ///< of the derivatives by constants
 
 /// The type of a config's products on the device: 16 bits are those that it has.
 MathType math_type(const Config& config, const DeviceProfile& device) {
@@ -63,27 +60,41 @@ ForeseenStep foresee_step(const Config& config, const Registry& registry) {
   return foreseen_step(config, planner_for_unknown_device(config, registry).plan(config));
 }
 
-Foresight foresee(const ForeseenStep& step, const LoadedConfig& config, const DeviceProfile& device,
-                  const ForeseeOptions& options) {
+DeployedStep deploy(const ForeseenStep& step, const LoadedConfig& config,
+                    const DeviceProfile& device, const ForeseeOptions& options) {
   check_topology(device, options);
-  Foresight out;
-  out.device = device.name;
-  out.deployment = options.deployment;
+  DeployedStep out{step.work, options.deployment};
   out.deployment.nodes = options.nodes;
   out.deployment.devices = options.per_node * options.nodes;
   out.deployment.math = options.math ? *options.math : math_type(config.config, device);
   LoadedConfig any_order = config;  // a cost does not ask for the order of sums
   any_order.config.batch.deterministic = false;
   const BatchPlan batch = plan_batch(any_order, out.deployment.devices);
-  StepWork work = step.work;
-  work.micro_batches = static_cast<double>(batch.micro_batches_per_rank);
-  const FittedConstants& fitted = fitted_constants();
-  out.time = step_time(work, device, out.deployment, fitted.constants);
-  const double factor = interval_factor(work, device, out.deployment, fitted);
-  out.low = out.time.seconds / factor;
-  out.high = out.time.seconds * factor;
+  out.work.micro_batches = static_cast<double>(batch.micro_batches_per_rank);
   out.global_batch = batch.global_batch_size;
-  out.samples_per_s = static_cast<double>(batch.global_batch_size) / out.time.seconds;
+  return out;
+}
+
+Foresight foresee(const ForeseenStep& step, const LoadedConfig& config, const DeviceProfile& device,
+                  const ForeseeOptions& options) {
+  const DeployedStep deployed = deploy(step, config, device, options);
+  const FittedConstants& fitted = fitted_constants();
+  Foresight out;
+  out.device = device.name;
+  out.deployment = deployed.deployment;
+  out.time = step_time(deployed.work, device, deployed.deployment, fitted.constants);
+  const auto found = options.given.find(device.name);
+  const std::span<const GivenStep> given =
+      found == options.given.end() ? std::span<const GivenStep>() : found->second;
+  const Correction correction =
+      correct(foreseen_time(deployed.work, device, deployed.deployment, fitted), given, fitted);
+  out.time = scaled(out.time, correction.factor);
+  out.given_steps = given.size();
+  out.given_factor = correction.factor;
+  out.low = out.time.seconds / correction.interval;
+  out.high = out.time.seconds * correction.interval;
+  out.global_batch = deployed.global_batch;
+  out.samples_per_s = static_cast<double>(deployed.global_batch) / out.time.seconds;
   return out;
 }
 
@@ -109,25 +120,6 @@ std::vector<Foresight> foresee_scaling(const ForeseenStep& step, const LoadedCon
 double run_hours(const ForeseenStep& step, const StepTime& time) {
   constexpr double kHour = 3600;
   return static_cast<double>(step.steps) * time.seconds / kHour;
-}
-
-double interval_factor(const StepWork& work, const DeviceProfile& device,
-                       const Deployment& deployment, const FittedConstants& fitted) {
-  const std::vector<double> values = values_of(fitted.constants);
-  std::vector<double> slope(values.size());
-  const double base = std::log(step_time(work, device, deployment, fitted.constants).seconds);
-  for (std::size_t i = 0; i < slope.size(); ++i) {
-    std::vector<double> moved = values;
-    moved[i] *= std::exp(kLogStep);
-    const StepTime time = step_time(work, device, deployment, constants_from(moved));
-    slope[i] = (std::log(time.seconds) - base) / kLogStep;
-  }
-  double variance = fitted.residual * fitted.residual;
-  auto covariance = fitted.covariance.begin();
-  for (std::size_t i = 0; i < slope.size(); ++i)
-    for (std::size_t j = 0; j <= i; ++j)
-      variance += (i == j ? 1 : 2) * slope[i] * slope[j] * *covariance++;
-  return std::exp(kEightyPercent * std::sqrt(variance));
 }
 
 }  // namespace lockstep

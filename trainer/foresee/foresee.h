@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/cost/given_steps.h"
 #include "core/cost/step_time.h"
 #include "trainer/apps/run_memory.h"
 #include "trainer/config/load.h"
@@ -29,6 +31,9 @@ ForeseenStep foreseen_step(const Config& config, const PlannedRun& run);
 /// Plans it, too. Error kUsage for a config that cannot be trained.
 ForeseenStep foresee_step(const Config& config, const Registry& registry);
 
+/// Measured steps, by the name of their device.
+using GivenSteps = std::map<std::string, std::vector<GivenStep>, std::less<>>;
+
 /// Devices and software, as the command line names them.
 struct ForeseeOptions {
   int per_node = 1;
@@ -36,7 +41,19 @@ struct ForeseeOptions {
   std::optional<MathType> math = std::nullopt;  ///< else training.precision, on this device
   Deployment deployment = {};                   ///< its devices, nodes and math are set here
   bool alternatives = false;  ///< plans other settings, too, even if the config's fit
+  GivenSteps given = {};      ///< measured ones, by the device's name
 };
+
+/// The step as the devices of a run do it.
+struct DeployedStep {
+  StepWork work;
+  Deployment deployment;
+  std::int64_t global_batch = 0;
+};
+/// Error kUsage for a batch that cannot be divided over the devices, or more devices than a node of
+/// them holds.
+DeployedStep deploy(const ForeseenStep& step, const LoadedConfig& config,
+                    const DeviceProfile& device, const ForeseeOptions& options);
 
 /// One prediction.
 struct Foresight {
@@ -46,10 +63,12 @@ struct Foresight {
   double low = 0, high = 0;  ///< seconds: 80 % of published times are to lie between them
   double samples_per_s = 0;
   std::int64_t global_batch = 0;
+  std::size_t given_steps = 0;  ///< that corrected the time, ...
+  double given_factor = 1;      ///< ... by so much
 };
 
-/// Error kUsage for a batch that cannot be divided over the devices, a type that the device lacks,
-/// or more devices than a node of it holds.
+/// The prediction, corrected by the given steps of this device. Error kUsage as above, and for a
+/// type that the device lacks.
 Foresight foresee(const ForeseenStep& step, const LoadedConfig& config, const DeviceProfile& device,
                   const ForeseeOptions& options);
 
@@ -57,11 +76,6 @@ Foresight foresee(const ForeseenStep& step, const LoadedConfig& config, const De
 /// those over which the batch cannot be divided are left out.
 std::vector<Foresight> foresee_scaling(const ForeseenStep& step, const LoadedConfig& config,
                                        const DeviceProfile& device, const ForeseeOptions& options);
-
-/// The factor by which the 80 % interval of this time lies around it, from the fit's uncertainty:
-/// [seconds / factor, seconds * factor].
-double interval_factor(const StepWork& work, const DeviceProfile& device,
-                       const Deployment& deployment, const FittedConstants& fitted);
 
 /// Of a whole run; 0 if its config has no end.
 double run_hours(const ForeseenStep& step, const StepTime& time);

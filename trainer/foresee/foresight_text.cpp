@@ -47,6 +47,8 @@ OrderedJson to_json(const Foresight& foresight, double efficiency) {
           {"step_ms", 1e3 * foresight.time.seconds},
           {"low_ms", 1e3 * foresight.low},
           {"high_ms", 1e3 * foresight.high},
+          {"given_steps", foresight.given_steps},
+          {"given_factor", foresight.given_factor},
           {"samples_per_s", foresight.samples_per_s},
           {"mfu", foresight.time.utilization},
           {"efficiency", efficiency},
@@ -114,6 +116,9 @@ std::string foresight_text(const DeviceAnswer& answer) {
   out += fmt::format("step {:.4g} ms (80 %: {:.4g} to {:.4g}), {}, {:.1f} % of the peak\n",
                      1e3 * asked.time.seconds, 1e3 * asked.low, 1e3 * asked.high,
                      rate_text(step, asked), 100 * asked.time.utilization);
+  if (asked.given_steps > 0)
+    out += fmt::format("corrected by {} given {}: times {:.4g}\n", asked.given_steps,
+                       asked.given_steps == 1 ? "step" : "steps", asked.given_factor);
   out += parts_text(asked.time);
   if (asked.deployment.devices > 1)
     out += fmt::format("communication {:.3f} ms, of which the step waits for {:.3f}\n",

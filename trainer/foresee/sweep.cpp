@@ -9,6 +9,7 @@
 #include "data/files/read_text.h"
 #include "trainer/config/yaml_tree.h"
 #include "trainer/devices/device_profiles.h"
+#include "trainer/foresee/comma_list.h"
 #include "trainer/foresee/memory_verdict.h"
 
 namespace lockstep {
@@ -110,24 +111,8 @@ std::vector<std::string> sweep_values(const std::string& word) {
   LS_USER_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < word.size(),
                 "--sweep takes key.path=a,b,c, not '{}'", word);
   const std::string key = word.substr(0, equals + 1);
-  std::vector<std::string> out{key};
-  int depth = 0;
-  char quote = 0;
-  for (const char c : std::string_view(word).substr(equals + 1)) {
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if (c == '[' || c == '{') {
-      ++depth;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-    if (c == ',' && depth == 0 && quote == 0)
-      out.push_back(key);
-    else
-      out.back() += c;
-  }
+  std::vector<std::string> out = split_at_commas(std::string_view(word).substr(equals + 1));
+  for (std::string& value : out) value.insert(0, key);
   for (const std::string& value : out)
     LS_USER_CHECK(value.size() > key.size(), "--sweep {}: a value is empty", word);
   return out;
@@ -213,6 +198,8 @@ std::string sweep_json(const std::vector<SweepPoint>& points) {
                    {"step_ms", 1e3 * f.time.seconds},
                    {"low_ms", 1e3 * f.low},
                    {"high_ms", 1e3 * f.high},
+                   {"given_steps", f.given_steps},
+                   {"given_factor", f.given_factor},
                    {"samples_per_s", f.samples_per_s},
                    {"mfu", f.time.utilization},
                    {"device_hours", point.device_hours},

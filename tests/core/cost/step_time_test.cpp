@@ -76,6 +76,22 @@ TEST(StepTime, PartsSumToIt) {
   }
 }
 
+/// What the data sheet gives of a part is never more than the part.
+TEST(StepTime, IsScaledInAllItsParts) {
+  const StepTime time = step_time(work(), device(), on(16, 2), CostConstants{});
+  for (const double factor : {0.1, 1.5}) {
+    const StepTime half = scaled(time, factor);
+    EXPECT_DOUBLE_EQ(half.seconds, factor * time.seconds);
+    EXPECT_DOUBLE_EQ(half.utilization, time.utilization / factor);
+    double sum = 0;
+    for (const TimePart& part : half.parts) {
+      sum += part.seconds;
+      EXPECT_GE(part.fitted(), -1e-15) << part.name;
+    }
+    EXPECT_NEAR(sum, half.seconds, 1e-12);
+  }
+}
+
 /// A product is slower than the peak of arithmetic and of memory, however large it is.
 TEST(ProductTime, IsAboveBothRoofs) {
   const Deployment deployment = on(1);
@@ -252,7 +268,14 @@ TEST(FittedConstants, AreWithinTheirPriors) {
     for (std::size_t j = 0; j < i; ++j)
       EXPECT_LE(std::abs(covariance(i, j)), 1.01 * std::sqrt(covariance(i, i) * covariance(j, j)));
   }
-  EXPECT_GT(fitted.residual, 0);
+  const ResidualSpread& residual = fitted.residual;
+  for (const double share : {residual.alone, residual.other_math, residual.other_execution}) {
+    EXPECT_GT(share, 0);
+    EXPECT_LT(share, 1);
+  }
+  for (const double length :
+       {residual.parameters_length, residual.devices_length, residual.work_length})
+    EXPECT_GT(length, 0);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "core/base/build_id.h"
 #include "core/base/error.h"
+#include "tests/fixtures/temporary_folder.h"
 #include "trainer/cli/dispatch.h"
 #include "trainer/job/report_errors.h"
 #include "trainer/registry/registry.h"
@@ -14,7 +15,9 @@
 namespace lockstep {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Outcome {
@@ -58,6 +61,31 @@ TEST(CommandLine, HelpNamesEveryCommand) {
                            "predict"})
     EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(name) + " "));
   EXPECT_EQ(run({"-h"}).out, help.out);
+}
+
+/// The step that is asked for, given: the prediction is nearly that.
+TEST(CommandLine, ForeseeIsCorrectedByGivenSteps) {
+  const TemporaryFolder folder;
+  const std::string config = folder.write("gpt.yaml", R"(
+model: {name: gpt2, n_layer: 1, n_head: 2, n_embd: 64, block_size: 32, vocab_size: 100}
+data: {type: synthetic}
+training: {max_steps: 1, global_batch_size: 4, micro_batch_size: 4}
+optimizer: {name: adamw, learning_rate: 0.001}
+)");
+  const std::vector<std::string> words{"foresee", config, "--device", "a100-sxm4-80gb"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return more;
+  };
+  EXPECT_THAT(run(words).out, Not(HasSubstr("corrected")));
+  EXPECT_THAT(run(with({"--given", "step_ms=100", "step_ms=100", "--given", "step_ms=100"})).out,
+              AllOf(HasSubstr("\nstep 9"), HasSubstr("\ncorrected by 3 given steps: times ")));
+  EXPECT_THAT(
+      run(with({"--sweep", "training.micro_batch_size=2,4", "--given", "step_ms=100", "--json"}))
+          .out,
+      HasSubstr("\"given_steps\": 1"));
+  EXPECT_EQ(refusal(with({"--given", "stepms=100"})),
+            "lockstep: error: --given stepms=100: unknown key 'stepms'; did you mean 'step_ms'?\n");
 }
 
 TEST(CommandLine, EveryCommandHasAHelpThatBeginsWithItsUsage) {

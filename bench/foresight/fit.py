@@ -14,7 +14,8 @@ constants, a sum of three:
 
 The covariance of the constants follows from 2 and 3. The spread that is left is then the one whose
 80 % intervals score best, for the rows themselves and for those of each source and each model as a
-fit without them predicts them. --cross-validate also predicts the rows of each device, class of
+fit without them predicts them; rows of other kinds of devices than GPUs, of which none is fitted, say
+how much wider it is there. --cross-validate also predicts the rows of each device, class of
 devices, model and source by a fit without them. --write writes core/cost/fitted_constants.cpp.
 
 Needs Debian's python3-scipy.
@@ -131,6 +132,10 @@ def describe(errors):
             f"bias {100 * numpy.mean(errors):+5.1f} %")
 
 
+def is_gpu(row):
+    return not re.match("tpu|trainium|xeon|.*cpu", row["device"].lower())
+
+
 def device_class(row):
     """The generation: what stands before the first dash."""
     return row["device"].split("-")[0]
@@ -156,13 +161,28 @@ def best_deviation(fit, logs, covariance):
     return spreads.best_scoring(fit.residual, samples)
 
 
-def write_constants(logs, covariance, deviation, parameters):
+def other_kind_growth(rows, options, logs, covariance, deviation):
+    """Of the deviation's logarithm, on devices that are no GPUs."""
+    with tempfile.TemporaryDirectory() as folder:
+        predictor = Predictor(rows, pathlib.Path(options.build) / "bench/foresight_rows", folder)
+        others = Fit(rows, predictor)
+        if not others.rows:
+            return 0
+        errors = others.errors(logs)
+        print(f"other kinds       {describe(errors)}")
+        out = spreads.best_scoring_growth(errors, variances_of(others.slopes(logs), covariance),
+                                          others.residual.deviation(deviation))
+        predictor.close()
+    return out
+
+
+def write_constants(logs, covariance, deviation, parameters, other_kind):
     def numbers(values, digits):
         text = ", ".join(f"{value:.{digits}g}" for value in values)
         return textwrap.fill(text, 98, initial_indent="      ", subsequent_indent="      ")
 
     triangle = [value for i, row in enumerate(covariance) for value in row[:i + 1]]
-    residual = residual_members(deviation, parameters)
+    residual = residual_members(deviation, parameters, other_kind)
     text = f"""// Written by bench/foresight/fit.py; do not edit.
 #include "core/cost/cost_constants.h"
 
@@ -184,7 +204,7 @@ const FittedConstants& fitted_constants() {{
     (ROOT / "core/cost/fitted_constants.cpp").write_text(text, encoding="utf-8")
 
 
-def residual_members(deviation, parameters):
+def residual_members(deviation, parameters, other_kind):
     """The initializer of a ResidualSpread."""
     named = dict(zip(spreads.DEVIATION, deviation))
     rest = parameters[len(spreads.DEVIATION):]
@@ -193,6 +213,7 @@ def residual_members(deviation, parameters):
     execution = ", ".join(f"{named['execution.' + name]:.4g}" for name in spreads.EXECUTIONS)
     members = [("whole", f"{named['whole']:.4g}"), ("execution", f"{{{execution}}}")]
     members += [(key, f"{named[key]:.4g}") for key in ("work", "stand_in", "ordinary_units")]
+    members += [("other_kind", f"{other_kind:.4g}")]
     members += [(key, f"{shared[key]:.4g}") for key in ("alone", "other_math", "other_execution")]
     members += [(key, f"{value:.4g}") for key, value in lengths.items()]
     return ",\n       ".join(f".{key} = {value}" for key, value in members)
@@ -205,9 +226,10 @@ def main():
     parser.add_argument("--cross-validate", action="store_true")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    rows = [row for row in read_rows(options.rows)
-            if row["split"] == "calibrate" and row["trust"] == "A" and row["step_ms"]
-            and not re.match("tpu|trainium|xeon|.*cpu", row["device"].lower())]
+    usable = [row for row in read_rows(options.rows)
+              if row["split"] == "calibrate" and row["trust"] == "A" and row["step_ms"]]
+    rows = [row for row in usable if is_gpu(row)]
+    other_kinds = [row for row in usable if not is_gpu(row)]
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(options.build) / "bench/foresight_rows"
         predictor = Predictor(rows, program, folder)
@@ -236,8 +258,9 @@ def main():
             cross_validate(fit, logs)
         if options.write:
             covariance = fit.covariance(fit.slopes(logs), everything)
-            write_constants(logs, covariance, best_deviation(fit, logs, covariance),
-                            fit.parameters)
+            deviation = best_deviation(fit, logs, covariance)
+            growth = other_kind_growth(other_kinds, options, logs, covariance, deviation)
+            write_constants(logs, covariance, deviation, fit.parameters, growth)
         predictor.close()
     return 0
 

@@ -132,6 +132,7 @@ json to_json(const StepTraits& traits) {
           {"math", name_of(traits.math)},
           {"execution", name_of(traits.execution)},
           {"ordinary_units", traits.ordinary_units},
+          {"other_kind", traits.other_kind},
           {"stand_in", traits.stand_in}};
 }
 

@@ -5,7 +5,7 @@ leaves. core/cost/residual_spread.h has the formulas of its deviation and covari
 here once more for all rows at once; the deployed ones are those within one source and device.
 """
 import numpy
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 EXECUTIONS = ("eager", "compiled", "hand_fused", "xla", "static_graph")
 USUAL_WORK = 13  # a logarithm of FLOPs, to base 10
@@ -110,3 +110,13 @@ def best_scoring(spread, samples):
     for _ in range(3):
         out = minimize(cost, out, method="Powell").x
     return out
+
+
+def best_scoring_growth(errors, variances, deviation):
+    """By how much the logarithm of the deviation grows for intervals of these errors to score
+    best."""
+    def cost(growth):
+        own = (deviation * numpy.exp(growth)) ** 2
+        return interval_score(errors, EIGHTY_PERCENT * numpy.sqrt(variances + own)).mean()
+
+    return minimize_scalar(cost, bounds=(0, 4), method="bounded").x

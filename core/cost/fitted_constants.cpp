@@ -157,6 +157,7 @@ const FittedConstants& fitted_constants() {
        .work = -0.1087,
        .stand_in = 1.024,
        .ordinary_units = -0.6106,
+       .other_kind = 1.641,
        .alone = 0.005703,
        .other_math = 0.5015,
        .other_execution = 0.2399,

@@ -22,6 +22,7 @@ StepTraits traits_of(const StepWork& work, const DeviceProfile& device,
   out.devices = deployment.devices;
   out.math = deployment.math;
   out.execution = deployment.execution;
+  out.other_kind = device.kind != DeviceKind::kGpu;
   out.ordinary_units = !device.has_tensor_units(deployment.math);
   return out;
 }
@@ -30,7 +31,7 @@ double ResidualSpread::deviation(const StepTraits& a) const {
   constexpr double kUsualWork = 1e13;
   return std::exp(whole + execution[static_cast<std::size_t>(a.execution)] +
                   work * std::log10(a.flops / kUsualWork) + (a.stand_in ? stand_in : 0) +
-                  (a.ordinary_units ? ordinary_units : 0));
+                  (a.ordinary_units ? ordinary_units : 0) + (a.other_kind ? other_kind : 0));
 }
 
 double ResidualSpread::covariance(const StepTraits& a, const StepTraits& b) const {

@@ -19,6 +19,7 @@ struct StepTraits {
   MathType math = MathType::kFp32;
   Execution execution = Execution::kCompiled;
   bool ordinary_units = false;  ///< on which it multiplies: not those for products
+  bool other_kind = false;      ///< the device is of a kind of which no row was fitted: no GPU
   bool stand_in = false;        ///< the work is not the model's own, but another's in proportion
 };
 StepTraits traits_of(const StepWork& work, const DeviceProfile& device,
@@ -31,6 +32,7 @@ struct ResidualSpread {
   double work = 0;  ///< for each factor of ten over 1e13 FLOPs of a micro-batch
   double stand_in = 0;
   double ordinary_units = 0;
+  double other_kind = 0;
 
   double alone = 0;            ///< share of the variance that no other step has in common
   double other_math = 0;       ///< correlation of steps of two types of products, all else the same

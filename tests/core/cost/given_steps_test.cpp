@@ -98,7 +98,8 @@ TEST(ResidualSpread, IsWiderWhereLessIsKnown) {
                               .execution = {0.5, 0, 0, 0, 0},
                               .work = -0.25,
                               .stand_in = 1,
-                              .ordinary_units = -0.5};
+                              .ordinary_units = -0.5,
+                              .other_kind = 2};
   StepTraits traits{.parameters = 1, .flops = 1e13};
   EXPECT_DOUBLE_EQ(spread.deviation(traits), 0.1);
   traits.execution = Execution::kEager;
@@ -107,6 +108,8 @@ TEST(ResidualSpread, IsWiderWhereLessIsKnown) {
   EXPECT_DOUBLE_EQ(spread.deviation(traits), 0.1 * std::exp(1.0));
   traits.stand_in = traits.ordinary_units = true;
   EXPECT_DOUBLE_EQ(spread.deviation(traits), 0.1 * std::exp(1.5));
+  traits.other_kind = true;
+  EXPECT_DOUBLE_EQ(spread.deviation(traits), 0.1 * std::exp(3.5));
 }
 
 /// The covariance of the fitted constants holds for every step: what is left is less than before.

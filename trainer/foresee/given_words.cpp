@@ -127,6 +127,7 @@ class GivenReader {
       const ForeseeOptions options = options_of(words, device);
       const Recorded& recorded = record(words);
       const DeployedStep deployed = deploy(recorded.step, recorded.config, device, options);
+      check_possible(ms, deployed, device);
       to[device.name].push_back(
           {foreseen_time(deployed.work, device, deployed.deployment, fitted_constants()),
            1e-3 * ms});
@@ -136,6 +137,17 @@ class GivenReader {
   }
 
  private:
+  /// Products at the peak take the least time that there is: a shorter step is of another job.
+  static void check_possible(double ms, const DeployedStep& step, const DeviceProfile& device) {
+    const StepTime time =
+        step_time(step.work, device, step.deployment, fitted_constants().constants);
+    const double least = 1e3 * time.seconds * time.utilization;
+    LS_USER_CHECK(ms >= least,
+                  "step_ms {} is less than the {:.4g} ms that the step's products take at the peak "
+                  "of {} in {}: check batch, devices and math (tf32 is not fp32)",
+                  ms, least, device.name, name_of(step.deployment.math));
+  }
+
   struct Recorded {
     LoadedConfig config;
     ForeseenStep step;

@@ -100,6 +100,20 @@ TEST_F(GivenWordsTest, CorrectASweep) {
     EXPECT_GT(point.foresight ? point.foresight->given_factor : 0, 1.5);
 }
 
+TEST_F(GivenWordsTest, AreNoQuickerThanThePeak) {
+  ForeseeOptions one = options;
+  one.per_node = one.nodes = 1;
+  const LoadedConfig config = load_config(path, registry);
+  const StepTime time = foresee(foresee_step(config.config, registry), config, a100, one).time;
+  const double least = 1e3 * time.seconds * time.utilization;
+  EXPECT_EQ(read({fmt::format("step_ms={},devices=1", 1.01 * least)}).size(), 1U);
+  EXPECT_EQ(refusal("step_ms=0.001,devices=1"),
+            fmt::format("--given step_ms=0.001,devices=1: step_ms 0.001 is less than the {:.4g} ms "
+                        "that the step's products take at the peak of a100-sxm4-80gb in bf16: "
+                        "check batch, devices and math (tf32 is not fp32)",
+                        least));
+}
+
 TEST_F(GivenWordsTest, AreReadFromAFile) {
   const std::string other = folder.write("other.yaml", kMeasuredGpt);
   const std::string file = folder.write(

@@ -66,7 +66,6 @@ class Fit:
         predicted = self.predictor.ask(numpy.exp(logs))
         return numpy.log(numpy.array([predicted[i] for i in self.known]) / self.published)
 
-
     def slopes(self, logs):
         """Of errors(), by each constant."""
         step = 1e-3

@@ -15,7 +15,9 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <sstream>
+#include <string_view>
 
 #include "core/base/metrics.h"
 
@@ -31,12 +33,34 @@ std::uint64_t number_in(const std::string& path) {
   return file >> value ? value : kUnlimited;
 }
 
-/// The memory that the control group (version 2, as in containers) still allows.
-std::uint64_t available_in_group() {
-  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max");
-  const std::uint64_t used = number_in("/sys/fs/cgroup/memory.current");
+/// The sum of these entries of a memory.stat; 0 if there are none.
+std::uint64_t sum_of_entries(const std::string& path, std::span<const std::string_view> names) {
+  std::ifstream file(path);
+  std::uint64_t out = 0;
+  std::string name;
+  for (std::uint64_t value = 0; file >> name >> value;)
+    if (std::ranges::find(names, name) != names.end()) out += value;
+  return out;
+}
+
+/// The memory that the control group of this folder still allows. Cached files count as free: they
+/// give way.
+std::uint64_t available_in_group(const std::string& folder) {
+  constexpr std::string_view kCached[] = {"inactive_file", "active_file", "slab_reclaimable"};
+  const std::uint64_t limit = number_in(folder + "/memory.max");
+  std::uint64_t used = number_in(folder + "/memory.current");
   if (limit == kUnlimited || used == kUnlimited) return kUnlimited;
+  used -= std::min(used, sum_of_entries(folder + "/memory.stat", kCached));
   return limit > used ? limit - used : 0;
+}
+
+/// The path in "0::/system.slice/job", the line of version 2 in /proc/self/cgroup; "/" if there is
+/// none.
+std::string own_group(const std::string& path) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("0::/")) return line.substr(3);
+  return "/";
 }
 
 std::string after_colon(const std::string& line) {
@@ -66,6 +90,14 @@ std::int64_t resident_memory() {
   return static_cast<std::int64_t>(own_pages(1));
 }
 
+std::uint64_t available_in_groups(const std::string& root, const std::string& own) {
+  std::uint64_t out = kUnlimited;
+  for (std::filesystem::path group = own_group(own);; group = group.parent_path()) {
+    out = std::min(out, available_in_group(root + group.string()));
+    if (group == "/") return out;
+  }
+}
+
 std::uint64_t available_memory() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
@@ -73,7 +105,7 @@ std::uint64_t available_memory() {
     std::istringstream words(line.substr(line.find(':') + 1));
     std::uint64_t kibibytes = 0;
     if (!(words >> kibibytes)) return 0;
-    return std::min(kibibytes * 1024, available_in_group());
+    return std::min(kibibytes * 1024, available_in_groups());
   }
   return 0;
 }

@@ -8,9 +8,14 @@
 
 namespace lockstep {
 
-/// Bytes that programs can still allocate without swapping (/proc/meminfo, and the limit of this
-/// process's control group if that is lower); 0 if unknown.
+/// Bytes that programs can still allocate without swapping (/proc/meminfo, and the limits of this
+/// process's control groups if they are lower); 0 if unknown.
 std::uint64_t available_memory();
+
+/// Of the control groups (version 2) that this process is in, from its own up to the root: the
+/// least that one still allows; the largest number without a limit. `own` is as /proc/self/cgroup.
+std::uint64_t available_in_groups(const std::string& root = "/sys/fs/cgroup",
+                                  const std::string& own = "/proc/self/cgroup");
 
 /// Bytes of address space that this process may still take (RLIMIT_AS, ulimit -v); nothing if that
 /// is not limited.

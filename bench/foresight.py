@@ -25,11 +25,9 @@ import statistics
 import sys
 import tempfile
 
-import numpy
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "foresight"))
+from intervals import best_constant_score, interval_score  # noqa: E402
 from published_rows import FAMILIES, ROOT, Predictor, execution, math_type, read_rows  # noqa: E402
-from spread import best_constant_score, interval_score  # noqa: E402
 
 #: Rules of thumb for the efficiency on so many times as many devices.
 RULES = {"0.95 for each doubling": lambda times: 0.95 ** math.log2(times), "0.95": lambda times: 0.95}
@@ -161,14 +159,16 @@ def absolute(lines):
            "within_20": statistics.mean(size <= 0.2 for size in sizes),
            "signed_bias": None, "covered": None, "score_gain": None}
     if known:
-        errors = numpy.array([math.log1p(line["error"]) for line in known])
-        half = numpy.array([math.log(line["high_ms"] / line["predicted_ms"]) for line in known])
+        errors = [math.log1p(line["error"]) for line in known]
+        score = statistics.fmean(
+            interval_score(error, math.log(line["high_ms"] / line["predicted_ms"]))
+            for error, line in zip(errors, known))
         best = best_constant_score(errors)
         out.update(
             signed_bias=statistics.mean(line["error"] for line in known),
             covered=statistics.mean(line["low_ms"] <= line["published_ms"] <= line["high_ms"]
                                     for line in known),
-            score_gain=1 - interval_score(errors, half).mean() / best if best > 0 else None)
+            score_gain=1 - score / best if best > 0 else None)
     return out
 
 

@@ -7,10 +7,11 @@ here once more for all rows at once; the deployed ones are those within one sour
 import numpy
 from scipy.optimize import minimize, minimize_scalar
 
+from intervals import best_constant_score, interval_score
+
 EXECUTIONS = ("eager", "compiled", "hand_fused", "xla", "static_graph")
 USUAL_WORK = 13  # a logarithm of FLOPs, to base 10
-#: Of a normal distribution, the standard deviations that hold 80 %, and how often it lies beyond.
-EIGHTY_PERCENT, BEYOND = 1.2816, 0.2
+EIGHTY_PERCENT = 1.2816  # of a normal distribution lie within so many standard deviations
 
 #: Means and standard deviations of the parameters before any row is seen. Shares and correlations
 #: are logistic functions of theirs, lengths exponential ones.
@@ -20,17 +21,6 @@ SHARED = {"alone": (-3, 1.5), "other_math": (0, 2), "other_execution": (0, 2),
           "other_source": (-1, 2), "other_device": (-1, 2)}
 LENGTHS = {"parameters_length": (-1, 1.5), "devices_length": (1, 1.5), "work_length": (1, 1.5)}
 MEAN, SPREAD = numpy.array([*DEVIATION.values(), *SHARED.values(), *LENGTHS.values()]).T
-
-
-def interval_score(errors, half):
-    """Of 80 % intervals of this half width: Gneiting and Raftery 2007, equation 43."""
-    size = numpy.abs(errors)
-    return 2 * half + 2 / BEYOND * numpy.maximum(size - half, 0)
-
-
-def best_constant_score(errors):
-    """The mean score of the best intervals that are all of one width."""
-    return min(interval_score(errors, abs(half)).mean() for half in errors)
 
 
 class Spread:

@@ -206,8 +206,10 @@ TEST_F(SweepTest, FindsTheQuickestAndTheCheapest) {
                 {.per_node = 8}, prices, registry);
   ASSERT_EQ(points.size(), 6U);
   EXPECT_THAT(points[4].problem, HasSubstr("does not divide"));
-  for (const SweepPoint& point : points)
-    if (point.foresight) EXPECT_EQ(point.cost, point.device_hours * prices.at(point.device));
+  for (const SweepPoint& point : points) {
+    if (!point.foresight) continue;
+    EXPECT_EQ(point.cost, point.device_hours * prices.at(point.device));
+  }
   const std::string text = sweep_text(points);
   EXPECT_THAT(text, HasSubstr("quickest: a100-sxm4-80gb training.micro_batch_size=4\n"));
   EXPECT_THAT(text, HasSubstr("cheapest: k80 training.micro_batch_size=4\n"));

@@ -78,7 +78,11 @@ TEST_F(GivenWordsTest, CorrectEveryPointOfTheScaling) {
     EXPECT_LT(corrected[i].high / corrected[i].low, plain[i].high / plain[i].low) << i;
   }
   const auto answer = [&](const std::vector<Foresight>& scaling) {
-    return DeviceAnswer{.step = step, .scaling = scaling, .memory = {.limit = 1}};
+    DeviceAnswer out;
+    out.step = step;
+    out.scaling = scaling;
+    out.memory.limit = 1;
+    return out;
   };
   EXPECT_THAT(foresight_text(answer(corrected)),
               HasSubstr(fmt::format("\ncorrected by 1 given step: times {:.4g}\n",

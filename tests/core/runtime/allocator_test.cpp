@@ -78,9 +78,12 @@ TEST(Allocator, EndsWhereTheHostHasNoMore) {
 }
 
 TEST(Allocator, ListsTenAndCountsTheRest) {
-  Allocator allocator(64 * 12);
+  constexpr std::size_t kBlocks = 12;
+  Allocator allocator(64 * kBlocks);
   std::vector<BufferPtr> alive;
-  for (int i = 0; i < 12; ++i) alive.push_back(allocator.allocate(64, fmt::format("t{:02}", i)));
+  alive.reserve(kBlocks);
+  for (std::size_t i = 0; i < kBlocks; ++i)
+    alive.push_back(allocator.allocate(64, fmt::format("t{:02}", i)));
   const std::string error = error_of([&] { (void)allocator.allocate(1, "one more"); });
   EXPECT_THAT(error, testing::HasSubstr("t09\n  and 2 more"));
   EXPECT_THAT(error, testing::Not(testing::HasSubstr("t10")));
@@ -102,12 +105,12 @@ TEST(Allocator, ReportsAHostWithoutMemory) {
 TEST(Allocator, CachesNoMoreThanWasEverLive) {
   Allocator allocator(0);
   const auto use = [&](std::size_t bytes) { (void)allocator.allocate(bytes, "x"); };
-  use(64 * 10);
+  use(640);
   EXPECT_EQ(allocator.cached_bytes(), 640);
   for (std::size_t size = 1; size <= 4; ++size) use(64 * size);
   EXPECT_LE(allocator.cached_bytes(), allocator.peak_bytes());
   EXPECT_EQ(allocator.cached_bytes(), 640);  // 64 to 256: the oldest had to go
-  use(64 * 20);
+  use(1280);
   EXPECT_EQ(allocator.peak_bytes(), 1280);
   EXPECT_EQ(allocator.cached_bytes(), 1280);
 }
@@ -137,10 +140,12 @@ TEST(Allocator, MayDieBeforeItsBuffers) {
 TEST(Allocator, IsThreadSafe) {
   Allocator allocator(0);
   {
+    constexpr std::size_t kThreads = 4;
     std::vector<std::jthread> threads;
-    for (int t = 0; t < 4; ++t)
+    threads.reserve(kThreads);
+    for (std::size_t t = 0; t < kThreads; ++t)
       threads.emplace_back([&allocator] {
-        for (int i = 0; i < 1000; ++i) (void)allocator.allocate(64 * (1 + i % 3), "x");
+        for (std::size_t i = 0; i < 1000; ++i) (void)allocator.allocate(64 * (1 + i % 3), "x");
       });
   }
   EXPECT_EQ(allocator.used_bytes(), 0U);
@@ -224,8 +229,8 @@ TEST(Reservation, IsInUseWhetherItsBlocksAreThereOrNot) {
   room.grow_to(256);
   room.grow_to(128);
   EXPECT_EQ(allocator.used_bytes(), 256U) << "it never shrinks";
-  std::vector<BufferPtr> blocks;
-  for (int i = 0; i < 4; ++i) blocks.push_back(room.allocate(60, "batch"));
+  std::vector<BufferPtr> blocks(4);
+  for (BufferPtr& block : blocks) block = room.allocate(60, "batch");
   EXPECT_EQ(allocator.used_bytes(), 256U);
   const std::byte* address = blocks[2]->data();
   blocks.erase(blocks.begin() + 2);

@@ -151,9 +151,11 @@ device: {memory_gb: 65536}
         done = self.lockstep("train", "huge.yaml", "--dry-run")
         self.assertEqual(done.returncode, 6, done.stderr)
         self.assertRegex(done.stdout, r"\ndoes NOT fit this machine: [\d.]+TiB for 1 rank here, "
-                                      r"[\d.]+[KMG]iB available\n$")
+                                      r"[\d.]+[KMG]iB available\nlargest micro-batch size that fits: 2 ")
         self.assertRegex(self.succeeds("train", "tiny.yaml", "--dry-run"),
-                         r"\nfits this machine: [\d.]+KiB for 1 rank here, [\d.]+[KMG]iB available\n$")
+                         r"\nfits this machine: [\d.]+KiB for 1 rank here, [\d.]+[KMG]iB available\n"
+                         r"largest micro-batch size that fits: 4 \([\d.]+KiB\)\nwith other settings:\n"
+                         r"(  [\w.=-]+( [\w.=-]+)? +[\d.]+KiB, lower bound [\d.]+ ms\n){3}$")
 
     def test_training_does_not_need_its_console(self):
         with open("/dev/full", "w") as full:

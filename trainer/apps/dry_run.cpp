@@ -194,6 +194,7 @@ DryRun describe_dry_run(const Config& config, const Registry& registry, RankRunt
                             config.device.memory_gb, format_bytes(static_cast<double>(total)));
   const MachineVerdict machine = judge_machine(total, host, topology);
   out += machine.text;
+  if (!runtime.is_master()) return {out, fits && machine.fits};  // nobody reads the rest
   out += describe_largest_micro_batch(
       largest_micro_batch(config, planner, batch.ranks, rank_bytes, limit, &run),
       config.device.memory_gb);

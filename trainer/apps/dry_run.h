@@ -18,8 +18,8 @@ struct DryRun {
 /// Plans the run, and describes parameters, batch arithmetic, the lower bound of the time of the
 /// step's commands on a machine with these limits, and device memory with the largest tensors.
 /// States whether that fits device.memory_gb and the memory that is available for all ranks, the
-/// largest micro-batch that fits, and what other settings would need. `state` is made but not
-/// initialized.
+/// largest micro-batch that fits, and, on the master, what other settings would need. `state` is
+/// made but not initialized.
 DryRun describe_dry_run(const Config& config, const Registry& registry, RankRuntime& runtime,
                         TrainingState& state, const DataSource& data, const StepPlan& plan,
                         const MachineLimits& limits);

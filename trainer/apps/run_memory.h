@@ -22,7 +22,7 @@ struct PlannedRun {
   std::int64_t evaluation_batch_bytes = 0;  ///< the same, of evaluations
   std::int64_t state = 0;                   ///< bytes of all tensors that live as long as the run
   std::int64_t slot_bytes = 0;              ///< of it, the optimizer's
-  std::int64_t largest_block_bytes = 0;     ///< of weights in the type of products, see plan()
+  std::int64_t largest_block_bytes = 0;     ///< of weights, in the type of products
   std::int64_t staging = 0;                 ///< host memory of a checkpoint's snapshot
   std::int64_t parameters = 0;              ///< elements
   std::int64_t slots = 0;                   ///< of the optimizer, per parameter

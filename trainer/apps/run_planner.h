@@ -2,9 +2,7 @@
 // gets memory.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "core/engine/compile.h"
 #include "trainer/apps/run_memory.h"

@@ -60,15 +60,25 @@ ForeseenStep foresee_step(const Config& config, const Registry& registry) {
   return foreseen_step(config, planner_for_unknown_device(config, registry).plan(config));
 }
 
+Deployment deployment_of(const ForeseeOptions& options) {
+  Deployment out = options.deployment;
+  out.nodes = options.nodes;
+  out.devices = options.per_node * options.nodes;
+  return out;
+}
+
+Config in_any_order(Config config) {
+  config.batch.deterministic = false;
+  return config;
+}
+
 DeployedStep deploy(const ForeseenStep& step, const LoadedConfig& config,
                     const DeviceProfile& device, const ForeseeOptions& options) {
   check_topology(device, options);
-  DeployedStep out{step.work, options.deployment};
-  out.deployment.nodes = options.nodes;
-  out.deployment.devices = options.per_node * options.nodes;
+  DeployedStep out{step.work, deployment_of(options)};
   out.deployment.math = options.math ? *options.math : math_type(config.config, device);
-  LoadedConfig any_order = config;  // a cost does not ask for the order of sums
-  any_order.config.batch.deterministic = false;
+  LoadedConfig any_order = config;
+  any_order.config = in_any_order(config.config);
   const BatchPlan batch = plan_batch(any_order, out.deployment.devices);
   out.work.micro_batches = static_cast<double>(batch.micro_batches_per_rank);
   out.global_batch = batch.global_batch_size;

@@ -44,6 +44,12 @@ struct ForeseeOptions {
   GivenSteps given = {};      ///< measured ones, by the device's name
 };
 
+/// All but its type of products, which depends on the device.
+Deployment deployment_of(const ForeseeOptions& options);
+
+/// Neither time nor memory depends on the order of sums: any division of the batch will do.
+Config in_any_order(Config config);
+
 /// The step as the devices of a run do it.
 struct DeployedStep {
   StepWork work;

@@ -40,19 +40,6 @@ DeviceBytesOf bytes_on(const Deployment& deployment) {
   };
 }
 
-Deployment deployment_of(const ForeseeOptions& options) {
-  Deployment out = options.deployment;
-  out.nodes = options.nodes;
-  out.devices = options.per_node * options.nodes;
-  return out;
-}
-
-/// The batch's order of sums does not matter for a cost.
-Config in_any_order(Config config) {
-  config.batch.deterministic = false;
-  return config;
-}
-
 }  // namespace
 
 DeviceMemory device_memory(const PlannedRun& run, const BatchPlan& batch,

@@ -9,8 +9,10 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
+#include "collectives/algorithms.h"
 #include "collectives/backoff.h"
 #include "collectives/queued_communicator.h"
 #include "collectives/transport.h"
@@ -167,10 +169,24 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
+namespace {
+
+/// A message of an all-reduce between nodes is sent at once. OpenMPI asks for permission from 64 KiB
+/// on, and over TCP that question waits behind the data of the message before: an all-reduce then
+/// took 1.4 times as long as the link needs. A value that the user chose stays.
+void send_pieces_at_once() {
+  constexpr std::int64_t kHeaders = std::int64_t{16} * 1024;
+  const std::int64_t piece = piece_elements(1, DType::kU8);  // bytes that one member sums
+  setenv("OMPI_MCA_btl_tcp_eager_limit", std::to_string(piece + kHeaders).c_str(), 0);
+}
+
+}  // namespace
+
 std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
   LS_USER_CHECK(options.max_message_bytes >= 1 && options.max_message_bytes <= INT_MAX,
                 "max_message_bytes is {}; it must be from 1 to {}", options.max_message_bytes,
                 INT_MAX);
+  send_pieces_at_once();
   return std::make_unique<QueuedCommunicator>(
       [bytes = options.max_message_bytes, ranks = options.expected_ranks] {
         return std::make_unique<MpiTransport>(bytes, ranks);

@@ -4,9 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/ir/machine_limits.h"
 
 namespace lockstep {
 
@@ -68,6 +71,8 @@ struct DeviceProfile {
   std::optional<Figure> node_latency_us = {};      ///< of an all-reduce of no bytes
   std::optional<Figure> network_gb_per_s = {};     ///< between nodes, for each device
   std::optional<Figure> network_latency_us = {};
+  /// Of this machine: what was measured here, from which the time of every command follows.
+  std::shared_ptr<const MachineLimits> calibrated = nullptr;
 
   /// The peak in FLOP/s; nothing if the device lacks the type.
   std::optional<double> peak(MathType type) const;

@@ -187,4 +187,23 @@ double lower_bound_seconds(const MachineLimits& limits, const Work& work, BusyCo
       {limits.bundle_ns * 1e-9, work.flops / rate, work.bytes / bytes_per_s(limits, work, cores)});
 }
 
+double work_factor(const StepRates& rates, std::string_view work, DType math, BusyCores cores) {
+  const auto from = [&](const WorkFactor& row) {
+    constexpr double kOtherMath = 1000;  // farther than any use of the cores
+    return distance(row.cores, cores) + (row.math == math ? 0 : kOtherMath);
+  };
+  const WorkFactor* nearest = nullptr;
+  for (const WorkFactor& row : rates.work)
+    if (row.work == work && (nearest == nullptr || from(row) < from(*nearest))) nearest = &row;
+  return nearest == nullptr ? 1 : nearest->factor;
+}
+
+StepOverhead step_overhead(const StepRates& rates, BusyCores cores) {
+  const auto nearest =
+      std::ranges::min_element(rates.overheads, {}, [&](const StepOverhead& row) {
+        return distance(row.cores, cores);
+      });
+  return nearest == rates.overheads.end() ? StepOverhead{cores} : *nearest;
+}
+
 }  // namespace lockstep

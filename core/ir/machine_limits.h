@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/dtype.h"
@@ -60,6 +61,33 @@ struct AllReduceTime {
   double spread = 1;   ///< median over minimum
 };
 
+/// How long work of one class takes in training steps, over its lower bound: the caches of a step
+/// hold other values, and not every kernel reaches the rates of products or of memory.
+struct WorkFactor {
+  std::string work;          ///< a class of core/kernels/base/work_class.h: "dot"
+  DType math = DType::kF32;  ///< of the steps' products
+  BusyCores cores;
+  double factor = 1;
+};
+
+/// What a step takes beside its commands.
+struct StepOverhead {
+  BusyCores cores;
+  double seconds = 0;  ///< of each step
+  double waits = 0;    ///< share of the commands' time in which ranks wait for one another
+};
+
+/// Measured in training steps of models that are made for it.
+struct StepRates {
+  std::vector<WorkFactor> work;
+  std::vector<StepOverhead> overheads;
+  double sums_bytes_per_s = 0;  ///< bytes of gradients that are added to those of others
+  /// Standard deviation of log(measured / predicted) of each model's steps, predicted by the rates
+  /// of the others.
+  double deviation = 0;
+  bool measured() const { return !work.empty(); }
+};
+
 /// How the limits were measured.
 struct Calibration {
   bool measured = false;  ///< false: a default, and nothing below holds
@@ -75,10 +103,12 @@ struct MachineLimits {
   std::vector<DotRate> dots;
   std::vector<MemoryRate> memory;
   std::vector<AllReduceTime> all_reduce;  ///< empty: not measured
-  double bundle_ns = 0;                   ///< a command of a plan with almost no work
-  double clock_ns = 0;                    ///< one reading of the clock
-  double event_ns = 0;                    ///< a span with one listener
+  double tcp_bytes_per_s = 0;  ///< sent, and as much received at once, by each of two busy threads
+  double bundle_ns = 0;        ///< a command of a plan with almost no work
+  double clock_ns = 0;         ///< one reading of the clock
+  double event_ns = 0;         ///< a span with one listener
   std::vector<DType> fast_dtypes;  ///< whose dots are as fast as f32's, or faster by special units
+  StepRates steps;                 ///< without rows: not measured
 
   /// "calibrated 2026-11-23T05:40:12Z" or "not calibrated: default".
   std::string origin() const;
@@ -126,5 +156,12 @@ double all_reduce_seconds(const MachineLimits& limits, double bytes, int ranks);
 /// and the memory traffic. Arithmetic outside dots counts at f32's peak. Sizes between the measured
 /// ones may be slightly faster than this.
 double lower_bound_seconds(const MachineLimits& limits, const Work& work, BusyCores cores);
+
+/// How often its lower bound the work of a class takes in steps with such products: that of the
+/// most similar use of the cores; of other products, if there is none of these; else 1.
+double work_factor(const StepRates& rates, std::string_view work, DType math, BusyCores cores);
+
+/// That of the most similar use of the cores; none if nothing was measured.
+StepOverhead step_overhead(const StepRates& rates, BusyCores cores);
 
 }  // namespace lockstep

@@ -181,14 +181,19 @@ RunPlanner planner_for_unknown_device(const Config& config, const Registry& regi
   return {registry, open_data(config, registry, ""), std::move(options), device};
 }
 
-PlannedRun plan_config(const Config& config, const Registry& registry, MaxIsa max) {
+RunPlanner planner_for_this_machine(const Config& config, const Registry& registry, MaxIsa max) {
   Settings settings;
   settings.max_isa = max;
   Watch watch;
   RankRuntime runtime(config, settings, make_single_communicator(), watch);
-  return RunPlanner(registry, open_data(config, registry, ""), runtime.engine().options(),
-                    runtime.device().options())
-      .plan(config);
+  CompileOptions options = runtime.engine().options();
+  DeviceOptions device = runtime.device().options();
+  options.activity = device.activity = {};  // of `watch`
+  return {registry, open_data(config, registry, ""), std::move(options), device};
+}
+
+PlannedRun plan_config(const Config& config, const Registry& registry, MaxIsa max) {
+  return planner_for_this_machine(config, registry, max).plan(config);
 }
 
 void check_run_memory(const Config& config, const Registry& registry, RankRuntime& runtime,

@@ -37,7 +37,11 @@ class RunPlanner {
 /// For devices whose kernels are not known, and a loop as the config's. Opens the data.
 RunPlanner planner_for_unknown_device(const Config& config, const Registry& registry);
 
-/// The run of one rank of this machine, for instruction sets within both device.max_isa and `max`.
+/// For kernels of this machine: instruction sets within both device.max_isa and `max`. Opens the
+/// data.
+RunPlanner planner_for_this_machine(const Config& config, const Registry& registry, MaxIsa max);
+
+/// The run of one rank of this machine.
 PlannedRun plan_config(const Config& config, const Registry& registry, MaxIsa max = MaxIsa::kAuto);
 
 /// Error kOutOfMemory for a run that would run out of device memory later: in an evaluation, or at

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/base/duration.h"
@@ -26,9 +27,10 @@ std::string to_text(BusyCores cores) {
   return cores.ranks == 1 ? threads : fmt::format("{} x {}", cores.ranks, threads);
 }
 
-std::string line(const std::string& name, const std::vector<std::string>& cells) {
+std::string line(const std::string& name, const std::vector<std::string>& cells,
+                 int width = kWidth) {
   std::string out = fmt::format("  {:<{}}", name, kFirst);
-  for (const std::string& cell : cells) out += fmt::format("{:>{}}", cell, kWidth);
+  for (const std::string& cell : cells) out += fmt::format("{:>{}}", cell, width);
   return out + "\n";
 }
 
@@ -79,6 +81,36 @@ std::string all_reduce(const MachineLimits& limits) {
   return out;
 }
 
+std::string steps(const StepRates& rates) {
+  if (!rates.measured()) return "training steps: not measured\n";
+  std::vector<std::pair<DType, BusyCores>> uses;
+  std::vector<std::string> cells, shown;
+  for (const WorkFactor& row : rates.work)
+    if (std::ranges::find(uses, std::pair(row.math, row.cores)) == uses.end()) {
+      uses.emplace_back(row.math, row.cores);
+      cells.push_back(fmt::format("{} {}", name_of(row.math), to_text(row.cores)));
+    }
+  constexpr int kWide = kWidth + 4;
+  std::string out = "training steps, times over their lower bounds\n" + line("", cells, kWide);
+  for (const WorkFactor& row : rates.work) {
+    if (std::ranges::find(shown, row.work) != shown.end()) continue;
+    shown.push_back(row.work);
+    cells.clear();
+    for (const auto& [math, cores] : uses) {
+      const auto found = std::ranges::find_if(rates.work, [&](const WorkFactor& other) {
+        return other.work == row.work && other.math == math && other.cores == cores;
+      });
+      cells.push_back(found == rates.work.end() ? "-" : fmt::format("{:.2f}", found->factor));
+    }
+    out += line(row.work, cells, kWide);
+  }
+  for (const StepOverhead& row : rates.overheads)
+    out += line(to_text(row.cores), {fmt::format("{} a step", readable_time(row.seconds)),
+                                     fmt::format("{:.1f} % waits", 100 * row.waits)});
+  return out + fmt::format("  steps of one model predicted by the others: off by {:.1f} %\n",
+                           100 * rates.deviation);
+}
+
 }  // namespace
 
 std::string to_table(const MachineLimits& limits) {
@@ -86,10 +118,14 @@ std::string to_table(const MachineLimits& limits) {
   if (!limits.dots.empty()) out += dots(limits);
   if (!limits.memory.empty()) out += memory(limits);
   out += all_reduce(limits);
+  out += steps(limits.steps);
   if (limits.bundle_ns > 0)
     out +=
         fmt::format("a bundle {}, a clock reading {}, an event {}\n", readable_ns(limits.bundle_ns),
                     readable_ns(limits.clock_ns), readable_ns(limits.event_ns));
+  if (limits.tcp_bytes_per_s > 0)
+    out += fmt::format("a core sends and receives {:.2f} GB/s over TCP\n",
+                       limits.tcp_bytes_per_s * 1e-9);
   if (!limits.fast_dtypes.empty()) {
     out += "dots are fast in";
     for (const DType dtype : limits.fast_dtypes) out += fmt::format(" {}", name_of(dtype));

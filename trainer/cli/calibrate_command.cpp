@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <filesystem>
 #include <iostream>
 #include <ostream>
@@ -7,13 +5,13 @@
 #include "core/base/duration.h"
 #include "core/base/error.h"
 #include "core/kernels/base/libraries.h"
-#include "data/files/read_text.h"
 #include "trainer/calibrate/all_reduce.h"
 #include "trainer/calibrate/calibrate.h"
+#include "trainer/calibrate/jobs.h"
 #include "trainer/calibrate/limits_table.h"
+#include "trainer/calibrate/sample_steps.h"
 #include "trainer/cli/commands.h"
 #include "trainer/job/rank_runtime.h"
-#include "trainer/launch/launch.h"
 #include "trainer/machine/limits_file.h"
 #include "trainer/machine/machine.h"
 
@@ -22,29 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Limit of a job that measures sums; it takes about three. After it the sums are left out.
-constexpr double kMaxJobSeconds = 20;
-
 constexpr const char* kOwn = "auto";  ///< --show without a file
-
-/// A folder for one file that another process writes.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    path_ = (fs::temp_directory_path() / "lockstep-calibrate-XXXXXX").string();
-    LS_USER_CHECK(mkdtemp(path_.data()) != nullptr, "cannot make the folder {}", path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// The sums of this job's ranks; ranks other than 0 have no further work.
 std::vector<AllReduceTime> sums_of_this_job(const CommandCall& call) {
@@ -53,43 +29,6 @@ std::vector<AllReduceTime> sums_of_this_job(const CommandCall& call) {
       communicator->size() > 1 ? measure_all_reduce(*communicator, call.arguments.has("quick"))
                                : std::vector<AllReduceTime>{};
   communicator->finish();
-  return out;
-}
-
-/// Appends the sums of a job of `ranks` on this machine to `sums`. Returns the exit code if a
-/// signal asked this process to end; else 0.
-int add_sums_of_job(int ranks, const CommandCall& call, std::vector<AllReduceTime>& sums) {
-  const TemporaryFolder folder;
-  const std::string file = folder.path() + "/sums.json";
-  LaunchOptions options;
-  options.ranks = ranks;
-  options.command = {"calibrate", "--all-reduce", "--output", file};
-  if (call.arguments.has("quick")) options.command.emplace_back("--quick");
-  options.max_seconds = kMaxJobSeconds;
-  const auto leave_out = [&](const std::string& why) {
-    std::cerr << fmt::format("lockstep: warning: sums over {} ranks are left out: {}\n", ranks,
-                             why);
-  };
-  try {
-    const int code = launch(options);
-    if (code == static_cast<int>(ErrorKind::kPreempted) || code > 128) return code;
-    if (code != 0) {
-      leave_out(fmt::format("the job ended with code {}", code));
-      return 0;
-    }
-    const MachineLimits limits = parse_limits(read_text(file), file);
-    sums.insert(sums.end(), limits.all_reduce.begin(), limits.all_reduce.end());
-  } catch (const Error& e) {
-    leave_out(e.what());
-  }
-  return 0;
-}
-
-/// The numbers of ranks of the jobs that measure sums on this machine.
-std::vector<int> ranks_of_jobs(int cores) {
-  std::vector<int> out;
-  for (const int ranks : {2, 4})
-    if (ranks <= cores) out.push_back(ranks);
   return out;
 }
 
@@ -134,16 +73,16 @@ int run_calibrate(const CommandCall& call) {
   if (settings.world_rank == 0) check_limits_path(path);
   if (!arguments.has("json") && settings.world_rank == 0)
     call.out << fmt::format("measuring for {}; other load disturbs the measurement\n",
-                            arguments.has("quick") ? "a few seconds" : "about half a minute")
+                            arguments.has("quick") ? "a few seconds" : "about two minutes")
              << std::flush;
   call.watch.activity().begin(Phase::kPrepare, -1, "calibration");
   std::vector<AllReduceTime> sums;
+  const std::vector<int> numbers = ranks_of_jobs(usable_cores());
   if (settings.under_launcher) {
     sums = sums_of_this_job(call);
     if (settings.world_rank != 0) return 0;
-  } else {
-    for (const int ranks : ranks_of_jobs(usable_cores()))
-      if (const int code = add_sums_of_job(ranks, call, sums)) return code;
+  } else if (const int code = add_sums_of_jobs(numbers, arguments.has("quick"), sums)) {
+    return code;
   }
   limit_onednn(target);
   MachineLimits limits = measure_machine({.target = target,
@@ -151,6 +90,11 @@ int run_calibrate(const CommandCall& call) {
                                           .quick = arguments.has("quick"),
                                           .activity = call.watch.activity()});
   limits.all_reduce = std::move(sums);
+  if (settings.under_launcher)
+    limits.steps = read_limits(path, limits.machine).limits.steps;
+  else if (const int code = measure_steps(numbers, arguments.has("quick"), call.registry,
+                                          settings.max_isa, call.watch.activity(), limits))
+    return code;
   write_limits(path, limits);
   if (arguments.has("json"))
     call.out << to_json(limits) << "\n";
@@ -173,11 +117,14 @@ CliCommand calibrate_command() {
           "and\n"
           "the cost of launches, clock readings and events: the minimum times of three rounds, "
           "with\n"
-          "lockstep's own kernels. The file in the cache folder is for all machines of this kind;\n"
+          "lockstep's own kernels; and training steps of four small models, for\n"
+          "`lockstep foresee --device this-machine`.\n"
+          "The file in the cache folder is for all machines of this kind;\n"
           "without it lockstep uses default limits. \"~\" marks a figure that differed between "
           "rounds\n"
           "by more than a tenth, probably because of other load.\n"
-          "Under mpirun the sums are those over the job's ranks.\n",
+          "Under mpirun the sums are those over the job's ranks, and training steps stay as they\n"
+          "were measured before.\n",
       .options = {{.name = "output",
                    .value = "FILE",
                    .help = "write there, not to the cache folder"},

@@ -8,6 +8,7 @@
 #include "trainer/foresee/answer.h"
 #include "trainer/foresee/given_words.h"
 #include "trainer/foresee/named_choice.h"
+#include "trainer/foresee/planners.h"
 #include "trainer/foresee/sweep.h"
 
 namespace lockstep {
@@ -30,6 +31,10 @@ ForeseeOptions options_of(const Arguments& arguments) {
   Deployment& to = out.deployment;
   to.execution = choice<Execution>(arguments, "execution", kExecutions).value_or(to.execution);
   out.alternatives = arguments.has("alternatives");
+  const Key gigabits{.name = "network-gbit", .member = Member<double>{}, .range = above(0)};
+  constexpr double kBytesOfGigabit = 1e9 / 8;
+  if (const auto network = arguments.number("network-gbit", gigabits))
+    to.node_network = *network * kBytesOfGigabit;
   to.parallelism =
       choice<Parallelism>(arguments, "parallelism", kParallelisms).value_or(to.parallelism);
   return out;
@@ -42,9 +47,10 @@ int run_foresee(const CommandCall& call) {
   const std::vector<std::string> names = arguments.values("device");
   LS_USER_CHECK(!names.empty(), "--device is missing; `lockstep devices` lists them");
   ForeseeOptions options = options_of(arguments);
+  options.max_isa = call.settings.max_isa;
   std::vector<DeviceProfile> devices;
   devices.reserve(names.size());
-  for (const std::string& name : names) devices.push_back(find_device(name));
+  for (const std::string& name : names) devices.push_back(find_device(name, call.settings));
   const std::vector<std::string> overrides(words.begin() + 1, words.end());
   options.given =
       read_given(arguments.values("given"), words[0], overrides, devices, options, call.registry);
@@ -57,11 +63,11 @@ int run_foresee(const CommandCall& call) {
     return 0;
   }
   const LoadedConfig config = load_config(words[0], call.registry, overrides);
-  RunPlanner planner = planner_for_unknown_device(config.config, call.registry);
+  Planners planners(config.config, call.registry, options.max_isa);
   std::vector<DeviceAnswer> answers;
   answers.reserve(devices.size());
   for (const DeviceProfile& device : devices)
-    answers.push_back(answer_for(config, device, options, planner, call.registry));
+    answers.push_back(answer_for(config, device, options, planners.of(device), call.registry));
   if (arguments.has("json")) {
     call.out << foresight_json(answers);
     return 0;
@@ -92,10 +98,14 @@ CliCommand foresee_command() {
           "A .csv file has these keys in its first line.\n",
       .options = {{.name = "device",
                    .value = "NAME",
-                   .help = "one or several of `lockstep devices`, or files of your own, .yaml",
+                   .help = "one or several of `lockstep devices`, this-machine (as `lockstep calibrate` "
+                           "measured it), or files of your own, .yaml",
                    .many = true},
                   {.name = "devices-per-node", .value = "N", .help = "devices of a node: 1"},
                   {.name = "nodes", .value = "N", .help = "nodes: 1"},
+                  {.name = "network-gbit",
+                   .value = "N",
+                   .help = "Gbit/s of a node to others, each direction, in place of the profile's"},
                   {.name = "math",
                    .value = "TYPE",
                    .help = "of products: fp32, tf32, bf16, fp16 or fp8, in place of that of "

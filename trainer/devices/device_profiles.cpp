@@ -16,6 +16,7 @@
 #include "data/files/read_text.h"
 #include "trainer/config/yaml_tree.h"
 #include "trainer/devices/embedded_devices.h"
+#include "trainer/devices/this_machine.h"
 
 namespace lockstep {
 namespace {
@@ -252,7 +253,7 @@ const std::vector<DeviceProfile>& built_in_devices() {
 DeviceProfile find_device(const std::string& name) {
   if (name.ends_with(".yaml"))
     return parse_device_profile(read_text(name), name, std::filesystem::path(name).stem());
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names{kThisMachine};
   for (const DeviceProfile& device : built_in_devices()) {
     if (device.name == in_lower_case(name)) return device;
     names.push_back(device.name);
@@ -261,6 +262,14 @@ DeviceProfile find_device(const std::string& name) {
         "there is no device '{}'{} (`lockstep devices` lists them; a file of your own ends with "
         ".yaml)",
         name, did_you_mean(nearest_word(in_lower_case(name), names)));
+}
+
+DeviceProfile find_device(const std::string& name, const Settings& settings) {
+  return in_lower_case(name) == kThisMachine ? this_machine_device(settings) : find_device(name);
+}
+
+std::string device_name(const std::string& name) {
+  return in_lower_case(name) == kThisMachine ? std::string(kThisMachine) : find_device(name).name;
 }
 
 }  // namespace lockstep

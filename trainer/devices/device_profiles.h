@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/settings.h"
 #include "core/cost/device_profile.h"
 
 namespace lockstep {
@@ -32,5 +33,11 @@ const std::vector<DeviceProfile>& built_in_devices();
 /// A built-in one by its name, in capitals or not, or that of the file `name` if it ends with
 /// ".yaml". Error kUsage with a suggestion if there is none.
 DeviceProfile find_device(const std::string& name);
+
+/// The same, and "this-machine", of which `settings` say where its limits are.
+DeviceProfile find_device(const std::string& name, const Settings& settings);
+
+/// The name of the device that find_device() would return, with its error if there is none.
+std::string device_name(const std::string& name);
 
 }  // namespace lockstep

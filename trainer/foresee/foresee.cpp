@@ -1,11 +1,14 @@
 #include "trainer/foresee/foresee.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
+#include <utility>
 
 #include "core/base/error.h"
 #include "trainer/apps/run_planner.h"
 #include "trainer/config/batch_plan.h"
+#include "trainer/foresee/calibrated_time.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {
@@ -38,6 +41,31 @@ void check_topology(const DeviceProfile& device, const ForeseeOptions& options) 
   LS_USER_CHECK(!device.node_devices || options.per_node <= device.node_devices->value,
                 "a node of {} holds {} devices, and --devices-per-node is {}", device.name,
                 device.node_devices->value, options.per_node);
+}
+
+void set_calibrated_time(StepTime time, const MachineLimits& limits, Foresight& out) {
+  constexpr double kEightyPercent = 1.2816;  // standard deviations of a Gaussian
+  const double interval = std::exp(kEightyPercent * limits.steps.deviation);
+  out.low = time.seconds / interval;
+  out.high = time.seconds * interval;
+  out.time = std::move(time);
+  out.calibrated = true;
+}
+
+void set_modelled_time(const DeployedStep& deployed, const DeviceProfile& device,
+                       const ForeseeOptions& options, Foresight& out) {
+  const FittedConstants& fitted = fitted_constants();
+  out.time = step_time(deployed.work, device, deployed.deployment, fitted.constants);
+  const auto found = options.given.find(device.name);
+  const std::span<const GivenStep> given =
+      found == options.given.end() ? std::span<const GivenStep>() : found->second;
+  const Correction correction =
+      correct(foreseen_time(deployed.work, device, deployed.deployment, fitted), given, fitted);
+  out.time = scaled(out.time, correction.factor);
+  out.given_steps = given.size();
+  out.given_factor = correction.factor;
+  out.low = out.time.seconds / correction.interval;
+  out.high = out.time.seconds * correction.interval;
 }
 
 }  // namespace
@@ -88,21 +116,13 @@ DeployedStep deploy(const ForeseenStep& step, const LoadedConfig& config,
 Foresight foresee(const ForeseenStep& step, const LoadedConfig& config, const DeviceProfile& device,
                   const ForeseeOptions& options) {
   const DeployedStep deployed = deploy(step, config, device, options);
-  const FittedConstants& fitted = fitted_constants();
   Foresight out;
   out.device = device.name;
   out.deployment = deployed.deployment;
-  out.time = step_time(deployed.work, device, deployed.deployment, fitted.constants);
-  const auto found = options.given.find(device.name);
-  const std::span<const GivenStep> given =
-      found == options.given.end() ? std::span<const GivenStep>() : found->second;
-  const Correction correction =
-      correct(foreseen_time(deployed.work, device, deployed.deployment, fitted), given, fitted);
-  out.time = scaled(out.time, correction.factor);
-  out.given_steps = given.size();
-  out.given_factor = correction.factor;
-  out.low = out.time.seconds / correction.interval;
-  out.high = out.time.seconds * correction.interval;
+  if (device.calibrated)
+    set_calibrated_time(calibrated_time(step, config, device, deployed), *device.calibrated, out);
+  else
+    set_modelled_time(deployed, device, options, out);
   out.global_batch = deployed.global_batch;
   out.samples_per_s = static_cast<double>(deployed.global_batch) / out.time.seconds;
   return out;

@@ -42,6 +42,7 @@ struct ForeseeOptions {
   Deployment deployment = {};                   ///< its devices, nodes and math are set here
   bool alternatives = false;  ///< plans other settings, too, even if the config's fit
   GivenSteps given = {};      ///< measured ones, by the device's name
+  MaxIsa max_isa = MaxIsa::kAuto;  ///< of kernels of this machine
 };
 
 /// All but its type of products, which depends on the device.
@@ -67,6 +68,7 @@ struct Foresight {
   Deployment deployment;
   StepTime time;
   double low = 0, high = 0;  ///< seconds: 80 % of published times are to lie between them
+  bool calibrated = false;   ///< the device is this machine: of its own measured steps
   double samples_per_s = 0;
   std::int64_t global_batch = 0;
   std::size_t given_steps = 0;  ///< that corrected the time, ...

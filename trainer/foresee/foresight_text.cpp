@@ -23,9 +23,10 @@ std::string rate_text(const ForeseenStep& step, const Foresight& foresight) {
                      foresight.samples_per_s * static_cast<double>(step.tokens));
 }
 
-std::string parts_text(const StepTime& time) {
-  std::string out = fmt::format("  {:<24} {:>12} {:>5} {:>12} {:>12} {:>12}\n", "part", "ms", "%",
-                                "data sheet", "fitted", "assumed");
+std::string parts_text(const StepTime& time, bool calibrated) {
+  std::string out =
+      fmt::format("  {:<24} {:>12} {:>5} {:>12} {:>12} {:>12}\n", "part", "ms", "%",
+                  calibrated ? "limit" : "data sheet", "fitted", "assumed");
   for (const TimePart& part : time.parts)
     if (part.seconds > 0)
       out += fmt::format("  {:<24} {:>12.3f} {:>5.1f} {:>12.3f} {:>12.3f} {:>12.3f}\n", part.name,
@@ -119,7 +120,7 @@ std::string foresight_text(const DeviceAnswer& answer) {
   if (asked.given_steps > 0)
     out += fmt::format("corrected by {} given {}: times {:.4g}\n", asked.given_steps,
                        asked.given_steps == 1 ? "step" : "steps", asked.given_factor);
-  out += parts_text(asked.time);
+  out += parts_text(asked.time, asked.calibrated);
   if (asked.deployment.devices > 1)
     out += fmt::format("communication {:.3f} ms, of which the step waits for {:.3f}\n",
                        1e3 * asked.time.all_reduce_seconds, 1e3 * asked.time.exposed_seconds);

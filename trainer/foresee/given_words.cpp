@@ -124,6 +124,10 @@ class GivenReader {
     try {
       const double ms = positive<double>("step_ms", words.values.at("step_ms"));
       const DeviceProfile& device = device_of(words);
+      LS_USER_CHECK(!device.calibrated,
+                    "given steps correct profiles of other devices: `lockstep calibrate` measures "
+                    "{} itself",
+                    device.name);
       const ForeseeOptions options = options_of(words, device);
       const Recorded& recorded = record(words);
       const DeployedStep deployed = deploy(recorded.step, recorded.config, device, options);
@@ -168,7 +172,7 @@ class GivenReader {
                     fmt::join(names, ", "));
       return devices_.front();
     }
-    const auto found = std::ranges::find(names, find_device(*given).name);
+    const auto found = std::ranges::find(names, device_name(*given));
     LS_USER_CHECK(found != names.end(), "device must be one of those of --device, {}, not '{}'",
                   fmt::join(names, ", "), *given);
     return devices_[static_cast<std::size_t>(found - names.begin())];

@@ -64,8 +64,9 @@ DeviceMemory foreseen_memory(const ForeseenStep& step, const LoadedConfig& confi
                        deployment);
 }
 
-std::int64_t memory_of(const DeviceProfile& device) {
-  return static_cast<std::int64_t>(device.memory_gib.value * 0x1p30);
+std::int64_t memory_of(const DeviceProfile& device, const ForeseeOptions& options) {
+  const int shared_by = device.calibrated ? options.per_node : 1;
+  return static_cast<std::int64_t>(device.memory_gib.value * 0x1p30) / shared_by;
 }
 
 MemoryVerdict judge_memory(const ForeseenStep& step, const LoadedConfig& config,
@@ -75,7 +76,7 @@ MemoryVerdict judge_memory(const ForeseenStep& step, const LoadedConfig& config,
   const Deployment deployment = deployment_of(options);
   const BatchPlan batch = plan_batch(any_order.batch, deployment.devices);
   MemoryVerdict out;
-  out.limit = memory_of(device);
+  out.limit = memory_of(device, options);
   out.memory = device_memory(step.run, batch, deployment);
   const bool gradient = step.run.step->gradient.arena_bytes >= step.run.step->update.arena_bytes;
   out.largest = (gradient ? step.run.step->gradient : step.run.step->update).largest_values;
@@ -118,7 +119,7 @@ LoadedConfig settle_micro_batch(const LoadedConfig& config, const DeviceProfile&
   const Deployment deployment = deployment_of(options);
   check_batch(config, deployment.devices);
   const auto found = largest_micro_batch(in_any_order(config.config), planner, deployment.devices,
-                                         bytes_on(deployment), memory_of(device));
+                                         bytes_on(deployment), memory_of(device, options));
   if (!found)
     raise(ErrorKind::kOutOfMemory,
           "no micro-batch that divides training.global_batch_size {} over {} {} fits the {} GiB of "

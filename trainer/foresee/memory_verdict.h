@@ -34,7 +34,7 @@ DeviceMemory device_memory(const PlannedRun& run, const BatchPlan& batch,
 DeviceMemory foreseen_memory(const ForeseenStep& step, const LoadedConfig& config,
                              const ForeseeOptions& options);
 /// Bytes.
-std::int64_t memory_of(const DeviceProfile& device);
+std::int64_t memory_of(const DeviceProfile& device, const ForeseeOptions& options);
 
 /// The same run with other settings.
 struct Alternative {

@@ -11,6 +11,7 @@
 #include "trainer/devices/device_profiles.h"
 #include "trainer/foresee/comma_list.h"
 #include "trainer/foresee/memory_verdict.h"
+#include "trainer/foresee/planners.h"
 
 namespace lockstep {
 namespace {
@@ -97,7 +98,7 @@ Prices read_prices(const std::string& path) {
       add(fmt::format("the price of '{}' must be a number > 0, not {}", entry.key,
                       entry.value.describe()));
     try {
-      out[find_device(entry.key).name] = price;
+      out[device_name(entry.key)] = price;
     } catch (const Error& error) {
       add(error.what());
     }
@@ -134,19 +135,20 @@ std::vector<SweepPoint> run_sweep(const std::string& config, std::vector<std::st
     overrides.resize(fixed);
     overrides.insert(overrides.end(), chosen.begin(), chosen.end());
     const LoadedConfig loaded = load_config(config, registry, overrides);
-    RunPlanner planner = planner_for_unknown_device(loaded.config, registry);
-    std::optional<ForeseenStep> fixed_step;  // of a config that does not depend on the device
+    Planners planners(loaded.config, registry, options.max_isa);
+    std::map<RunPlanner*, ForeseenStep> fixed_steps;  // of a config that depends on no device
     for (const DeviceProfile& device : devices) {
       SweepPoint point{chosen, device.name, std::nullopt};
       try {
+        RunPlanner& planner = planners.of(device);
         const LoadedConfig settled = settle_micro_batch(loaded, device, options, planner);
         const bool is_auto = loaded.config.batch.micro_batch_size == kAutoMicroBatch;
-        if (is_auto || !fixed_step)
-          fixed_step = foreseen_step(settled.config, planner.plan(settled.config));
-        const ForeseenStep& step = *fixed_step;
+        if (is_auto || !fixed_steps.contains(&planner))
+          fixed_steps[&planner] = foreseen_step(settled.config, planner.plan(settled.config));
+        const ForeseenStep& step = fixed_steps.at(&planner);
         point.foresight = foresee(step, settled, device, options);
         point.bytes = foreseen_memory(step, settled, options).total();
-        point.fits = point.bytes <= memory_of(device);
+        point.fits = point.bytes <= memory_of(device, options);
         point.device_hours =
             run_hours(step, point.foresight->time) * point.foresight->deployment.devices;
         point.cost_of_sample = cost_of_sample(*point.foresight, prices);

@@ -189,7 +189,8 @@ class Attempt {
                            .hostfile = options.hostfile,
                            .variables = {kJobTokenVariable, kHubAddress, kHubToken},
                            .as_root = geteuid() == 0},
-                          program)) {}
+                          program),
+             options.silent) {}
 
   ~Attempt() {
     job_.end();

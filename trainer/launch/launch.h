@@ -22,6 +22,7 @@ struct LaunchOptions {
   /// The folder on this machine to which the command writes checkpoints; empty if it writes none.
   std::string checkpoints;
   double max_seconds = 0;  ///< limit of one start: then the job is ended as lost; 0: no limit
+  bool silent = false;     ///< drops what the job writes to standard output
 };
 
 /// Runs the command on all ranks and returns the exit code of the job:

@@ -19,12 +19,13 @@ namespace {
 constexpr std::chrono::seconds kTimeToEnd{3};
 
 /// Runs in the child, between fork and exec: only async-signal-safe calls.
-void become(char* const* words, int report, pid_t parent) {
+void become(char* const* words, bool silent, int report, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(1);  // the parent died before that
-  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) dup2(null, STDIN_FILENO);
+  if (null >= 0 && silent) dup2(null, STDOUT_FILENO);
   for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD}) signal(number, SIG_DFL);
   signal(SIGUSR1, SIG_IGN);
   sigset_t none;
@@ -38,7 +39,7 @@ void become(char* const* words, int report, pid_t parent) {
 
 }  // namespace
 
-MpirunJob::MpirunJob(const std::vector<std::string>& words) {
+MpirunJob::MpirunJob(const std::vector<std::string>& words, bool silent) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -47,7 +48,7 @@ MpirunJob::MpirunJob(const std::vector<std::string>& words) {
   if (pipe2(report, O_CLOEXEC) != 0) raise_errno(ErrorKind::kInternal, "no pipe");
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) become(arguments.data(), report[1], parent);
+  if (pid_ == 0) become(arguments.data(), silent, report[1], parent);
   close(report[1]);
   int error = 0;
   const bool failed = pid_ > 0 && ::read(report[0], &error, sizeof error) == sizeof error;

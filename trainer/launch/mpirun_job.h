@@ -13,9 +13,9 @@ class MpirunJob {
  public:
   /// Starts mpirun in its own process group, without standard input: an interrupt at the terminal
   /// reaches the caller only. mpirun ignores SIGUSR1 until it can forward it. If the calling
-  /// process dies, mpirun gets SIGTERM, and ends its ranks. Error kUsage if there is no such
-  /// program.
-  explicit MpirunJob(const std::vector<std::string>& words);
+  /// process dies, mpirun gets SIGTERM, and ends its ranks. `silent`: what it writes to standard
+  /// output is dropped. Error kUsage if there is no such program.
+  explicit MpirunJob(const std::vector<std::string>& words, bool silent = false);
   ~MpirunJob();  ///< kills it if it has not ended
   MpirunJob(const MpirunJob&) = delete;
   MpirunJob& operator=(const MpirunJob&) = delete;

@@ -146,6 +146,47 @@ AllReduceTime read_all_reduce(const OrderedJson& json) {
           positive(json, "seconds"), positive(json, "spread")};
 }
 
+OrderedJson steps_json(const StepRates& rates) {
+  if (!rates.measured()) return nullptr;
+  OrderedJson work = OrderedJson::array(), overheads = OrderedJson::array();
+  for (const WorkFactor& row : rates.work)
+    work.push_back({{"work", row.work},
+                    {"math", name_of(row.math)},
+                    {"threads", row.cores.threads},
+                    {"ranks", row.cores.ranks},
+                    {"factor", row.factor}});
+  for (const StepOverhead& row : rates.overheads)
+    overheads.push_back({{"threads", row.cores.threads},
+                         {"ranks", row.cores.ranks},
+                         {"seconds", row.seconds},
+                         {"waits", row.waits}});
+  return {{"work", work},
+          {"overheads", overheads},
+          {"sums_bytes_per_s", rates.sums_bytes_per_s},
+          {"deviation", rates.deviation}};
+}
+
+double not_negative(const OrderedJson& json, const char* key) {
+  return json.at(key).get<double>() == 0 ? 0 : positive(json, key);
+}
+
+StepRates read_steps(const OrderedJson& json) {
+  StepRates out;
+  if (json.is_null()) return out;
+  const auto cores = [](const OrderedJson& row) {
+    return BusyCores{count<int>(row, "threads"), count<int>(row, "ranks")};
+  };
+  for (const OrderedJson& row : json.at("work"))
+    out.work.push_back({row.at("work").get<std::string>(), read_dtype(row.at("math")), cores(row),
+                        positive(row, "factor")});
+  for (const OrderedJson& row : json.at("overheads"))
+    out.overheads.push_back(
+        {cores(row), not_negative(row, "seconds"), not_negative(row, "waits")});
+  out.sums_bytes_per_s = not_negative(json, "sums_bytes_per_s");
+  out.deviation = not_negative(json, "deviation");
+  return out;
+}
+
 /// A cost that may not have been measured.
 double cost(const OrderedJson& json, const char* key) {
   return json.at(key).is_null() ? 0 : positive(json, key);
@@ -170,6 +211,9 @@ MachineLimits limits_of(const OrderedJson& json) {
   for (const OrderedJson& row : json.at("memory")) out.memory.push_back(read_memory(row));
   for (const OrderedJson& row : json.at("all_reduce"))
     out.all_reduce.push_back(read_all_reduce(row));
+  // Files of earlier builds have neither of the two.
+  if (json.contains("steps")) out.steps = read_steps(json["steps"]);
+  if (json.contains("tcp_bytes_per_s")) out.tcp_bytes_per_s = cost(json, "tcp_bytes_per_s");
   out.bundle_ns = cost(json, "launch_ns");
   out.clock_ns = cost(json, "clock_ns");
   out.event_ns = cost(json, "event_ns");
@@ -209,6 +253,8 @@ std::string to_json(const MachineLimits& limits) {
                          {"dots", dots_json(limits.dots)},
                          {"memory", memory_json(limits.memory)},
                          {"all_reduce", all_reduce_json(limits.all_reduce)},
+                         {"tcp_bytes_per_s", cost_json(limits.tcp_bytes_per_s)},
+                         {"steps", steps_json(limits.steps)},
                          {"launch_ns", cost_json(limits.bundle_ns)},
                          {"clock_ns", cost_json(limits.clock_ns)},
                          {"event_ns", cost_json(limits.event_ns)},

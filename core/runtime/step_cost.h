@@ -1,0 +1,51 @@
+// The time of a training step on a machine: the plans of its two programs bundle by bundle, the
+// sums of gradients, and the all-reduce of their buckets during the last micro-batch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/ir/machine_limits.h"
+#include "core/runtime/compiled_step.h"
+#include "core/runtime/plan_cost.h"
+
+namespace lockstep {
+
+/// A link between nodes: each sends and receives at once.
+struct NodeLink {
+  double bytes_per_s = 0;  ///< of a node, each direction
+  double latency_s = 0;    ///< of a message
+};
+
+/// How a machine runs the steps of a job.
+struct StepPlacement {
+  BusyCores cores;  ///< of each node
+  int nodes = 1;
+  NodeLink link = {};  ///< not read for one node
+  DType math = DType::kF32;
+  std::int64_t micro_batches = 1;  ///< of a rank
+};
+
+/// Seconds of one rank. By class, bundles of all micro-batches and of the update.
+struct StepCost {
+  std::array<double, kWorkClassCount> lower_bounds{};  ///< from the limits alone
+  std::array<double, kWorkClassCount> work{};          ///< expected in a step
+  double sums = 0;        ///< gradients of a rank's micro-batches are added
+  double all_reduce = 0;  ///< of all buckets, hidden or not
+  double exposed = 0;     ///< of it, what the update program waits for
+  double overhead = 0;    ///< of each step: dispatch
+  double waits = 0;       ///< for other ranks, whose commands take longer now and then
+  double flops = 0;       ///< of dots, convolutions and attention
+
+  double commands() const;
+  double seconds() const { return commands() + sums + exposed + overhead + waits; }
+};
+
+/// What to expect of a step: lower bounds times the factors that `limits` has of training steps. On
+/// one node the ranks add the buckets themselves; between nodes a bucket is sent when its last
+/// gradient is complete and the one before it was sent.
+StepCost step_cost(const CompiledStep& step, const MachineLimits& limits,
+                   const StepPlacement& placement);
+
+}  // namespace lockstep

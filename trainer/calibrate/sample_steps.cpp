@@ -1,0 +1,116 @@
+#include "trainer/calibrate/sample_steps.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <utility>
+
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "trainer/apps/run_planner.h"
+#include "trainer/calibrate/jobs.h"
+#include "trainer/calibrate/sample_models.h"
+#include "trainer/calibrate/step_rates.h"
+#include "trainer/config/batch_plan.h"
+#include "trainer/config/load.h"
+#include "trainer/statistics/rank_profile.h"
+
+namespace lockstep {
+namespace {
+
+/// Limit of a job; on two cores it takes two to six.
+constexpr double kMaxJobSeconds = 120;
+constexpr std::int64_t kQuickSteps = 3;  ///< the first one is not measured
+
+struct SampleRun {
+  const SampleModel& model;
+  Precision precision = Precision::kFp32;
+  int ranks = 1;
+};
+
+std::vector<SampleRun> samples_of(const std::vector<int>& ranks, bool quick) {
+  std::vector<SampleRun> out;
+  for (const SampleModel& model : sample_models()) {
+    out.push_back({model});
+    if (quick) continue;
+    out.push_back({model, Precision::kBf16Mixed});
+    for (const int number : ranks)
+      for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed})
+        out.push_back({model, precision, number});
+  }
+  return out;
+}
+
+class SampleJobs {
+ public:
+  SampleJobs(bool quick, const Registry& registry, MaxIsa max)
+      : quick_(quick), registry_(registry), max_(max) {}
+
+  JobEnd measure(const SampleRun& sample) {
+    const std::vector<std::string> overrides = overrides_of(sample);
+    const std::string file = folder_.path() + "/sample.yaml";
+    write_file(file, std::string(sample.model.config), ErrorKind::kUsage);
+    std::vector<std::string> command{"train", file};
+    command.insert(command.end(), overrides.begin(), overrides.end());
+    const JobEnd end = run_job(sample.ranks, std::move(command), kMaxJobSeconds);
+    if (end.interrupted != 0 || !end.problem.empty()) return end;
+    const Config config = load_config(file, registry_, overrides).config;
+    const PlannedRun run = plan_config(config, registry_, max_);
+    const StepPlacement placement{
+        .cores = {.threads = 1, .ranks = sample.ranks},
+        .math = config.training.precision == Precision::kFp32 ? DType::kF32 : DType::kBF16,
+        .micro_batches = plan_batch(config.batch, sample.ranks).micro_batches_per_rank};
+    steps_.push_back(measured_step(read_profiles(folder_.path() + "/run"),
+                                   std::string(sample.model.name), run.step, placement));
+    return {};
+  }
+
+  const std::vector<MeasuredStep>& steps() const { return steps_; }
+
+ private:
+  std::vector<std::string> overrides_of(const SampleRun& sample) const {
+    const bool fp32 = sample.precision == Precision::kFp32;
+    return {"run.dir=" + folder_.path(),
+            "run.name=run",
+            "device.compile_cache=" + folder_.path() + "/cache",
+            "device.threads=1",
+            "profile.ledger=true",
+            "logging.tensorboard=false",
+            "logging.interval=1000000",
+            "checkpoint.save_interval=-1",
+            fmt::format("training.precision={}", fp32 ? "fp32" : "bf16-mixed"),
+            fmt::format("training.max_steps={}", quick_ ? kQuickSteps : sample.model.steps)};
+  }
+
+  bool quick_;
+  const Registry& registry_;
+  MaxIsa max_;
+  JobFolder folder_;
+  std::vector<MeasuredStep> steps_;
+};
+
+}  // namespace
+
+int measure_steps(const std::vector<int>& ranks, bool quick, const Registry& registry, MaxIsa max,
+                  Activity activity, MachineLimits& limits) {
+  SampleJobs jobs(quick, registry, max);
+  for (const SampleRun& sample : samples_of(ranks, quick)) {
+    JobEnd end;
+    try {
+      end = jobs.measure(sample);
+    } catch (const Error& e) {
+      end.problem = e.what();
+    }
+    if (end.interrupted != 0) return end.interrupted;
+    if (!end.problem.empty()) {
+      std::cerr << fmt::format("lockstep: warning: training steps are left out: {} on {} ranks: {}\n",
+                               sample.model.name, sample.ranks, end.problem);
+      return 0;
+    }
+    activity.progress();
+  }
+  limits.steps = fit_step_rates(jobs.steps(), limits);
+  return 0;
+}
+
+}  // namespace lockstep

@@ -29,6 +29,7 @@ LAST_WORDS = ("terminate called", "what():", "Segmentation fault", "core dumped"
 
 _programs = {}
 _jobs = []  # started by the current test
+_hashes = {}  # of checkpoints, by what tells a file's content
 #: How long mpirun waits for ranks to end by themselves when one has ended: before SIGTERM, and again before SIGKILL.
 _waits = {"kill_after_s": 1}
 
@@ -102,6 +103,8 @@ class Job:
         # A compile cache of the test's own: what earlier runs left in the user's must not matter.
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=str(folder), LC_ALL="C.UTF-8",
+                   # What MPI chooses on one machine and over TCP, after it has looked for other networks for 0.2 s.
+                   OMPI_MCA_pml="ob1",
                    OMPI_MCA_odls_base_sigkill_timeout=str(_waits["kill_after_s"]))
         if host is not None:
             env.update(host.cluster.variables())
@@ -231,12 +234,23 @@ class Run:
         return self.checkpoint_steps()[-1]
 
     def hash(self, which=None):
-        """`ckpt hash` of a checkpoint, by step or path; by default the newest."""
+        """`ckpt hash` of a checkpoint, by step or path; by default the newest. Asked once for each content."""
         path = self.checkpoint(which) if isinstance(which, int) else which or self.path
-        outcome = Job(["ckpt", "hash", path], self.folder).wait()
-        if outcome.code != 0:
-            raise AssertionError(str(outcome))
-        return outcome.out.strip()
+        content = self._content_of(path)
+        if content not in _hashes:
+            outcome = Job(["ckpt", "hash", path], self.folder).wait()
+            if outcome.code != 0:
+                raise AssertionError(str(outcome))
+            _hashes[content] = outcome.out.strip()
+        return _hashes[content]
+
+    @staticmethod
+    def _content_of(path):
+        """What differs as soon as a checkpoint was written to, or a run's folder has another newest one."""
+        path = Path(path)
+        names = sorted((path / "checkpoints").glob("*")) if path.is_dir() else [path]
+        states = [(str(name), name.stat()) for name in names if name.exists()]
+        return str(path), *((name, state.st_ino, state.st_size, state.st_mtime_ns) for name, state in states)
 
     def checkpoint(self, step):
         return self.path / "checkpoints" / f"step-{step:08d}.h5"

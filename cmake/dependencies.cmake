@@ -44,5 +44,14 @@ find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 find_library(LLVM_LIBRARY LLVM-19 HINTS /usr/lib/llvm-19/lib REQUIRED)
 find_path(LLVM_INCLUDE_DIR llvm/IR/IRBuilder.h HINTS /usr/lib/llvm-19/include REQUIRED NO_DEFAULT_PATH)
 add_library(llvm_external INTERFACE)
-target_link_libraries(llvm_external INTERFACE ${LLVM_LIBRARY})
 target_include_directories(llvm_external SYSTEM INTERFACE ${LLVM_INCLUDE_DIR})
+# Or as archives, of which a program gets what it calls: see lockstep_starts_fast. They need libzstd, without its headers:
+# the shared library is never installed without it.
+find_program(LLVM_CONFIG llvm-config HINTS /usr/lib/llvm-19/bin REQUIRED NO_DEFAULT_PATH)
+execute_process(COMMAND ${LLVM_CONFIG} --link-static --libfiles nativecodegen runtimedyld object
+  OUTPUT_VARIABLE llvm_archives OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(llvm_archives UNIX_COMMAND "${llvm_archives}")
+find_library(LLVM_ZSTD_LIBRARY NAMES zstd libzstd.so.1 REQUIRED)
+list(APPEND llvm_archives ${LLVM_ZSTD_LIBRARY} ZLIB::ZLIB ${CMAKE_DL_LIBS} Threads::Threads)
+target_link_libraries(llvm_external INTERFACE
+  "$<IF:$<BOOL:$<TARGET_PROPERTY:LOCKSTEP_STARTS_FAST>>,${llvm_archives},${LLVM_LIBRARY}>")

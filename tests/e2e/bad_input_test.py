@@ -14,6 +14,7 @@ from lockstep_runs import (EndToEndTest, Job, Run, corpus, gpt_parameters, image
 
 
 class BadInput(EndToEndTest):
+    together = True
     kill_after_s = 0
 
     @classmethod
@@ -22,7 +23,7 @@ class BadInput(EndToEndTest):
         cls.text = corpus(cls.folder)
 
     def fail_training(self, config, code, message, ranks=(None, 2)):
-        run = Run(self.folder, "bad", config)
+        run = Run(self.folder, self._testMethodName, config)
         for count in ranks:
             with self.subTest(ranks=count):
                 self.assert_fails(run.start(ranks=count).wait(), code, message)
@@ -110,7 +111,7 @@ class BadData(BadInput):
                           "need at least 33")
 
     def fail_on_tokens(self, content, message, ranks=(None,)):
-        path = self.folder / "tokens.bin"
+        path = self.folder / f"{self._testMethodName}.bin"
         path.write_bytes(content)
         self.fail_training(self.token_config(path), 3, f"{path}: {message}", ranks=ranks)
 
@@ -132,7 +133,9 @@ class BadData(BadInput):
     def fail_on_images(self, message, images=None, labels=None, ranks=(None,)):
         config = {key: value for key, value in small_gpt(self.text).items()
                   if key.split(".")[0] not in ("model", "tokenizer", "data")}
-        config |= {"model.name": "lenet"} | image_data(self.folder)
+        folder = self.folder / f"images_of_{self._testMethodName}"
+        folder.mkdir(exist_ok=True)
+        config |= {"model.name": "lenet"} | image_data(folder)
         paths = config["data.path"], config["data.labels"]
         for path, content in zip(paths, (images, labels)):
             if content is not None:

@@ -1,7 +1,9 @@
 """lockstep launch: its exit codes, its restarts, and its leftovers."""
 import os
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import cluster
 import lockstep_runs
@@ -51,7 +53,9 @@ class Launching(EndToEndTest):
         job.wait_until(lambda: len(run.metrics()) >= steps, "a step")
 
 
-class ExitCodes(Launching):
+class OneHost(Launching):
+    together = True
+
     def test_what_ranks_return(self):
         run = Run(self.folder, "codes", small_mlp(training__max_steps=5))
         outcome = self.launch(run).wait()
@@ -82,8 +86,6 @@ class ExitCodes(Launching):
                 self.assert_fails(outcome, 2)
                 self.assertIn(message, outcome.err)
 
-
-class Restarts(Launching):
     def test_a_killed_rank_is_restarted_to_the_same_hash(self):
         run = Run(self.folder, "killed", small_mlp())
         # An old run of the name must not be what the restart goes on from.
@@ -117,7 +119,6 @@ class Restarts(Launching):
                 self.assertEqual(job.wait().code, 7)
                 self.assertFalse([pid for pid in ranks if alive(pid)])
 
-
     def test_an_mpirun_that_waits_for_itself(self):
         """It does so for ever after a rank died between its introduction to mpirun and the answer."""
         run = Run(self.folder, "introduced", small_mlp())
@@ -133,8 +134,6 @@ class Restarts(Launching):
         self.assertEqual(outcome.code, 7, str(outcome))
         self.assertFalse(alive(mpirun))
 
-
-class Stopping(Launching):
     def test_a_signal_saves_and_a_resume_goes_on(self):
         def check(number):
             run = Run(self.folder, number.name, small_mlp())
@@ -169,33 +168,36 @@ class Stopping(Launching):
 
 
 class Hosts(Launching):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
+    """Each test has two hosts of its own, and a folder, and leaves nothing behind in them."""
+
+    together = True
+
+    def setUp(self):
+        super().setUp()
+        self.home = Path(tempfile.mkdtemp(prefix="h", dir=self.folder))
         try:
-            cls.cluster = cluster.Cluster(cls.folder, 2)
+            self.cluster = cluster.Cluster(self.home, 2)
         except cluster.Unsupported as error:
-            cls.tearDownClass()
-            raise cls.skipTest(cls, str(error))
-        cls.addClassCleanup(cls.cluster.close)
-        cls.cluster.hosts[0].run("touch", "/dev/shm/other")  # of another job
+            self.skipTest(str(error))
+        self.addCleanup(self.cluster.close)
+        self.cluster.hosts[0].run("touch", "/dev/shm/other")  # of another job
 
     def start(self, name, *options):
-        run = Run(self.folder, name, small_mlp())
-        job = self.launch(run, ranks=4, options=["--max-restarts", 0, *options],
-                          host=self.cluster.hosts[0])
+        run = Run(self.home, name, small_mlp())
+        words = ["launch", "-n", 4, "--max-restarts", 0, *options, "--", *run.words()]
+        job = Job(words, self.home, host=self.cluster.hosts[0])
         self.wait_for_steps(run, job)
         return run, job
 
     def test_the_last_rank_is_stopped(self):
         """The other one ends, and then nobody but the launcher waits for it."""
-        text = corpus(self.folder)
-        run = Run(self.folder, "last", small_gpt(text, training__max_steps=1, distributed__stall_warn_s=1,
-                                                 distributed__stall_abort_s=3))
+        text = corpus(self.home)
+        run = Run(self.home, "last", small_gpt(text, training__max_steps=1, distributed__stall_warn_s=1,
+                                               distributed__stall_abort_s=3))
         run.train()
         words = ["launch", "-n", 2, "--hosts", "node1,node2", "--max-restarts", 0, "--", "generate", run.path,
                  "--prompt", "a"]
-        job = Job(words, self.folder, host=self.cluster.hosts[0])
+        job = Job(words, self.home, host=self.cluster.hosts[0])
         job.wait_until(lambda: 0 in self.ranks(job), "rank 0")
         os.kill(self.ranks(job)[0], signal.SIGSTOP)
         stopped = time.monotonic()
@@ -210,15 +212,16 @@ class Hosts(Launching):
         (host, *_) = self.cluster.hosts
         self.assertEqual(host.pids(), [])
         self.assertEqual(host.run("ls", "-A", "/dev/shm").split(), ["other"])
-        self.assertEqual(list(self.folder.glob("lockstep-*")), [])
+        self.assertEqual(list(self.home.glob("lockstep-*")), [])
 
-    def test_losses(self):
-        (_, there) = self.cluster.hosts
+    def test_a_killed_mpirun(self):
         run, job = self.start("mpirun")
         os.kill(self.mpirun(job), signal.SIGKILL)
         self.assertEqual(job.wait().code, 7)
         self.assert_nothing_is_left()
 
+    def test_a_cut_link(self):
+        (_, there) = self.cluster.hosts
         run, job = self.start("cut", "--hosts", "node1,node2")
         self.assertEqual(len(self.ranks(job)), 2)
         there.cut()

@@ -27,7 +27,12 @@ TIMEOUT_S = 120
 LAST_WORDS = ("terminate called", "what():", "Segmentation fault", "core dumped", "AddressSanitizer",
               "internal error")
 
+#: How many tests of a class run at once.
+kAtSameTime = 6
+
 _programs = {}
+_asked_for = {}  # class -> its tests
+_under_way = {}  # class -> the futures of its tests, by name
 _jobs = []  # started by the current test
 _hashes = {}  # of checkpoints, by what tells a file's content
 #: How long mpirun waits for ranks to end by themselves when one has ended: before SIGTERM, and again before SIGKILL.
@@ -40,7 +45,7 @@ def main():
         sys.exit(f"usage: {sys.argv[0]} LOCKSTEP MPIRUN [unittest arguments]")
     use_programs(*sys.argv[1:3])
     del sys.argv[1:3]
-    unittest.main(verbosity=2)
+    _Program(verbosity=2)
 
 
 def use_programs(lockstep, mpirun):
@@ -285,9 +290,44 @@ class Run:
         return [record[key] for record in self.metrics() if key in record]
 
 
+class _Program(unittest.TestProgram):
+    """Knows which tests were asked for before the first one runs."""
+
+    def runTests(self):
+        suites = [self.test]
+        for suite in suites:
+            suites += (test for test in suite if isinstance(test, unittest.TestSuite))
+            for test in suite:
+                if isinstance(test, EndToEndTest):
+                    _asked_for.setdefault(type(test), []).append(test)
+        super().runTests()
+
+
+class _Record(unittest.TestResult):
+    """What a test that ran in another thread reports."""
+
+    def __init__(self):
+        super().__init__()
+        self.reports = []
+
+    def report_to(self, result):
+        for name, words in self.reports:
+            getattr(result, name)(*words)
+
+
+def _recorded(name):
+    return lambda record, *words: record.reports.append((name, words))
+
+
+for _name in ("startTest", "stopTest", "addSuccess", "addError", "addFailure", "addSkip", "addSubTest"):
+    setattr(_Record, _name, _recorded(_name))
+
+
 class EndToEndTest(unittest.TestCase):
     """Every test class has a folder of its own, removed at the end."""
 
+    #: Whether all its tests run at the same time: those of jobs that mostly wait.
+    together = False
     #: 1 is mpirun's own choice. 0 saves a second for each job that fails, where no test asks what the other ranks
     #: say or do at their end.
     kill_after_s = 1
@@ -298,11 +338,28 @@ class EndToEndTest(unittest.TestCase):
         # Short: Unix sockets of mpirun lie below it.
         cls.folder = Path(tempfile.mkdtemp(prefix="ls-"))
 
+    def run(self, result=None):
+        if not self.together or result is None:
+            return super().run(result)
+        if type(self) not in _under_way:  # the first one; setUpClass() is behind us
+            pool = ThreadPoolExecutor(kAtSameTime)
+            _under_way[type(self)] = {test.id(): pool.submit(test.run_alone) for test in _asked_for[type(self)]}
+            pool.shutdown(wait=False)
+        _under_way[type(self)][self.id()].result().report_to(result)
+        return result
+
+    def run_alone(self):
+        record = _Record()
+        super().run(record)
+        return record
+
     def tearDown(self):
-        stop_jobs()
+        if not self.together:
+            stop_jobs()
 
     @classmethod
     def tearDownClass(cls):
+        stop_jobs()
         shutil.rmtree(cls.folder, ignore_errors=True)
 
     def at_once(self, check, *cases):

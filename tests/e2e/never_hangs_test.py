@@ -19,6 +19,8 @@ def stay_on_one_core():
 
 
 class NeverHangs(EndToEndTest):
+    together = True
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

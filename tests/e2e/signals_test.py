@@ -29,6 +29,8 @@ def preloaded(name):
 
 
 class Signals(EndToEndTest):
+    together = True
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

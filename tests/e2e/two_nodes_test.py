@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -67,6 +68,7 @@ class Harness(EndToEndTest):
 
 class OneHash(Nodes):
     HOSTS = 4
+    kill_after_s = 0
 
     def assert_one_hash(self, placements, **changes):
         reference = self.run_of(f"reference_{len(placements)}", **changes)
@@ -128,17 +130,19 @@ class Traffic(Nodes):
                     self.assertLess(seen, (1 + self.HEADERS) * counted + self.START)
 
 
-class LostNodes(Nodes):
-    """Each test loses a host or its cable, and with it the class's cluster."""
+class LostNodes(EndToEndTest):
+    """Each test loses a host or its cable, and with it a cluster of its own."""
+
+    together = True
 
     def setUp(self):
         super().setUp()
-        self.cluster.close()
-        type(self).cluster = cluster.Cluster(self.folder, self.HOSTS)
-        self.cluster.options = []
+        self.home = Path(tempfile.mkdtemp(prefix="h", dir=self.folder))
+        self.cluster = cluster.Cluster(self.home, 2)
+        self.addCleanup(self.cluster.close)
 
     def start(self, name):
-        run = self.run_of(name, training__max_steps=ENDLESS)
+        run = Run(self.home, name, small_mlp(training__max_steps=ENDLESS))
         job = run.start(ranks=[2, 2], cluster=self.cluster)
         job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
         return run, job

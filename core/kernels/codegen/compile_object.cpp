@@ -1,4 +1,5 @@
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/ADT/StringMap.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -25,10 +26,22 @@ namespace {
 
 constexpr int kDebugLevel = 4;
 
+/// Asked once: in a virtual machine each question to the processor is a trap.
+const llvm::StringMap<bool>& host_features() {
+  static const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  return features;
+}
+
+/// The same.
+const std::string& host_name() {
+  static const std::string name = llvm::sys::getHostCPUName().str();
+  return name;
+}
+
 /// Feature name -> whether code may use it.
 std::map<std::string, bool> features_of(Isa isa) {
   std::map<std::string, bool> out;
-  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+  for (const auto& feature : host_features()) {
     const llvm::StringRef name = feature.getKey();
     const bool wide = name.starts_with("avx512") || name.starts_with("avx10") ||
                       name.starts_with("amx") || name.starts_with("evex");
@@ -61,9 +74,9 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const std::string& features) {
   LS_CHECK(target != nullptr, "LLVM has no code generator for {}: {}", triple, error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // fused where fma is written
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, llvm::sys::getHostCPUName(), features, options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, host_name(), features, options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 std::string print(const llvm::Module& module) {
@@ -76,7 +89,7 @@ std::string print(const llvm::Module& module) {
 }  // namespace
 
 std::string machine_of(Isa isa) {
-  return llvm::sys::getHostCPUName().str() + ' ' + feature_text(features_of(isa));
+  return host_name() + ' ' + feature_text(features_of(isa));
 }
 
 std::string compile_object(const LoopNest& nest, Isa isa, Log& log) {

@@ -330,21 +330,22 @@ TEST(CodegenElementwise, MayRunInPlaceOnlyWhereElementsMeetThemselves) {
 }
 
 TEST(CodegenElementwise, LargeConstantsAreWrittenWholeForEveryDType) {
-  constexpr std::int64_t kCount = (std::int64_t{16} << 20) + 7;  // past the caches for any dtype
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kI64, DType::kU8}) {
+    // Past the caches; lines of them are left over.
+    const auto count = (std::int64_t{16} << 20) / static_cast<std::int64_t>(size_of(dtype)) + 7;
     for (const double element : {0.0, 3.0}) {
       auto body = std::make_shared<Graph>();
       const ValueId scalar =
           body->add_constant(from_doubles(dtype, {}, std::span<const double>(&element, 1)));
       const std::vector<std::int64_t> none;
       body->outputs = {
-          body->add(Op::kBroadcast, {scalar}, {{Attr::kShape, {kCount}}, {Attr::kDims, none}})};
+          body->add(Op::kBroadcast, {scalar}, {{Attr::kShape, {count}}, {Attr::kDims, none}})};
       const HostTensor first = from_doubles(dtype, {}, std::span<const double>(&element, 1));
       const HostTensor result = run_case(make_group(body, {}), {.threads = 2});
       const auto bytes = result.bytes();
       // The first element is right, and each other equals the one before it.
       const std::size_t size = first.bytes().size();
-      ASSERT_EQ(bytes.size(), size * kCount);
+      ASSERT_EQ(bytes.size(), size * static_cast<std::size_t>(count));
       EXPECT_TRUE(std::memcmp(bytes.data(), first.bytes().data(), size) == 0 &&
                   std::memcmp(bytes.data() + size, bytes.data(), bytes.size() - size) == 0)
           << name_of(dtype) << " " << element;

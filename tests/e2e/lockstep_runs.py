@@ -39,13 +39,17 @@ _hashes = {}  # of checkpoints, by what tells a file's content
 _waits = {"kill_after_s": 1}
 
 
-def main():
-    """Runs the tests of the calling script."""
+def main(environments=({},)):
+    """Runs the tests of the calling script, once for each of the environments: variables that its jobs get."""
     if len(sys.argv) < 3:
         sys.exit(f"usage: {sys.argv[0]} LOCKSTEP MPIRUN [unittest arguments]")
     use_programs(*sys.argv[1:3])
     del sys.argv[1:3]
-    _Program(verbosity=2)
+    well = True
+    for variables in environments:
+        os.environ.update(variables)
+        well &= _Program(verbosity=2, exit=False).result.wasSuccessful()
+    sys.exit(not well)
 
 
 def use_programs(lockstep, mpirun):
@@ -294,6 +298,8 @@ class _Program(unittest.TestProgram):
     """Knows which tests were asked for before the first one runs."""
 
     def runTests(self):
+        _asked_for.clear()
+        _under_way.clear()
         suites = [self.test]
         for suite in suites:
             suites += (test for test in suite if isinstance(test, unittest.TestSuite))

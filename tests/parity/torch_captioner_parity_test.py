@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 from torch_beam_search_test import CLOSE_CANDIDATES, CLOSE_SCORES, Reference
+import torch_training
 from torch_training import STEPS, TorchTraining, np, torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
-import lockstep_runs  # noqa: E402
 import made_data  # noqa: E402
 from hub_files import read_safetensors  # noqa: E402
 from lockstep_runs import EndToEndTest, Job, Run, images  # noqa: E402
@@ -245,4 +245,4 @@ class CaptionsParity(EndToEndTest):
 
 
 if __name__ == "__main__":
-    lockstep_runs.main()
+    torch_training.main()

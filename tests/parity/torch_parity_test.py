@@ -12,10 +12,10 @@ import struct
 import sys
 from pathlib import Path
 
+import torch_training
 from torch_training import STEPS, TorchTraining, np, torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
-import lockstep_runs  # noqa: E402
 from lockstep_runs import corpus  # noqa: E402
 
 F = torch.nn.functional
@@ -112,4 +112,4 @@ class TorchParity(TorchTraining):
 
 
 if __name__ == "__main__":
-    lockstep_runs.main()
+    torch_training.main()

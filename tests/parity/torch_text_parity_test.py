@@ -13,10 +13,10 @@ import re
 import sys
 from pathlib import Path
 
+import torch_training
 from torch_training import STEPS, TorchTraining, np, torch, h5py
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
-import lockstep_runs  # noqa: E402
 from lockstep_runs import corpus  # noqa: E402
 
 F = torch.nn.functional
@@ -372,4 +372,4 @@ class TextParity(TorchTraining):
 
 
 if __name__ == "__main__":
-    lockstep_runs.main()
+    torch_training.main()

@@ -1,7 +1,9 @@
 """Trains models that are written down in plain PyTorch on the same batches and from the same initial
 weights as lockstep's, and compares: every loss of 50 AdamW steps (decay of matrices only, clipping,
 warm-up and cosine decay), and the evaluation of what was trained. Shared by the parity tests."""
+import hashlib
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -14,6 +16,7 @@ except ImportError as missing:
     sys.exit(77)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+import lockstep_runs  # noqa: E402
 from lockstep_runs import EndToEndTest, Run  # noqa: E402
 
 F = torch.nn.functional
@@ -42,6 +45,16 @@ TRAINING = {
 }
 
 
+_known = {}  # what torch_losses gave, by what it was given
+
+
+def main():
+    """Runs the tests of the calling script for each of the instruction sets in LOCKSTEP_TESTED_ISAS, or as the
+    environment says. PyTorch trains once for all: it knows nothing of them."""
+    isas = os.environ.get("LOCKSTEP_TESTED_ISAS")
+    lockstep_runs.main([{"LOCKSTEP_MAX_ISA": isa} for isa in isas.split(",")] if isas else [{}])
+
+
 def learning_rate(step):
     if step < WARMUP:
         return PEAK * (step + 1) / WARMUP
@@ -66,8 +79,22 @@ class AddingInF32(torch.overrides.TorchFunctionMode):
             return func(*rounded).bfloat16()
 
 
-def torch_losses(weights, loss_of, batches, precision):
-    """Losses and gradient norms of STEPS steps. `weights`: name -> numpy array."""
+def torch_losses(weights, loss_of, batches, precision, test):
+    """Losses and gradient norms of STEPS steps. `weights`: name -> numpy array. `test`: names what loss_of computes."""
+    given = hashlib.sha256(f"{test} {precision}".encode())
+    for name, value in sorted(weights.items()):
+        given.update(name.encode() + value.tobytes())
+    for step in range(STEPS):
+        for part in batches(step):
+            for name, value in sorted(part.items()) if isinstance(part, dict) else [("", part)]:
+                given.update(name.encode() + value.numpy().tobytes())
+    key = given.digest()
+    if key not in _known:
+        _known[key] = _train(weights, loss_of, batches, precision)
+    return _known[key]
+
+
+def _train(weights, loss_of, batches, precision):
     autocast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16-mixed")
     parameters = {name: torch.tensor(value, requires_grad=True) for name, value in weights.items()}
     matrices = [p for p in parameters.values() if p.dim() >= 2]
@@ -146,7 +173,7 @@ class TorchTraining(EndToEndTest):
     def compare(self, config, loss_of, batches, evaluation=False):
         torch.set_num_threads(1)
         weights, losses, norms = self.lockstep_losses(config | {"training.precision": "fp32"})
-        theirs, their_norms = torch_losses(weights, loss_of, batches, "fp32")
+        theirs, their_norms = torch_losses(weights, loss_of, batches, "fp32", self.id())
         worst = abs(deviations(losses, theirs)).max()
         worst_norm = abs(deviations(norms, their_norms)).max()
         print(f"\n    {config['model.name']}: loss {theirs[0]:.4f} -> {theirs[-1]:.4f}; largest relative "
@@ -167,8 +194,8 @@ class TorchTraining(EndToEndTest):
         for seed in range(1, SEEDS_BF16 + 1):
             weights, losses, norms = self.lockstep_losses(
                 config | {"training.precision": "bf16-mixed", "run.seed": seed})
-            exact, exact_norms = torch_losses(weights, loss_of, batches, "fp32")
-            theirs, their_norms = torch_losses(weights, loss_of, batches, "bf16-mixed")
+            exact, exact_norms = torch_losses(weights, loss_of, batches, "fp32", self.id())
+            theirs, their_norms = torch_losses(weights, loss_of, batches, "bf16-mixed", self.id())
             ours = rms(deviations(losses, exact)), rms(deviations(norms, exact_norms))
             autocast = rms(deviations(theirs, exact)), rms(deviations(their_norms, exact_norms))
             print(f"\n    {config['model.name']}: relative deviation from fp32 of {STEPS} losses {ours[0]:.2e} "

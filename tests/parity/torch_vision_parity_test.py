@@ -10,14 +10,15 @@ nothing is as close to a kink as that.
 
     python3 -B torch_vision_parity_test.py ARRAYS_COMMAND MPIRUN; exit code 77: no PyTorch here
 """
+import hashlib
 import math
 import sys
 from pathlib import Path
 
+import torch_training
 from torch_training import EVALUATION_TOLERANCE, STEPS, TorchTraining, deviations, h5py, np, torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
-import lockstep_runs  # noqa: E402
 from lockstep_runs import Run  # noqa: E402
 
 F = torch.nn.functional
@@ -149,6 +150,8 @@ def read_group(path, group):
 
 
 class VisionParity(TorchTraining):
+    seeds = {}
+
     def made(self, model, steps, batch, seed=21):
         """What compare() takes but the model."""
         dice = np.random.default_rng(seed)
@@ -207,13 +210,15 @@ class VisionParity(TorchTraining):
 
     def batches_without_kinks(self, model, saved, batch):
         """Leaves the files of such images."""
-        for seed in range(21, 100):
+        given = hashlib.sha256(b"".join(name.encode() + value.tobytes() for name, value in sorted(saved.items()))).digest()
+        for seed in range(self.seeds.get(given, 21), 100):
             model.distance = math.inf
             _, batches = self.made(model, SGD_STEPS, batch, seed)
             with torch.no_grad():
                 model({name: torch.tensor(value).double() for name, value in saved.items()},
                       {name: value.double() for name, value in batches(0)[0].items()})
             if model.distance > MIN_DISTANCE:
+                self.seeds[given] = seed  # which the next instruction set need not search
                 return batches
         return self.fail("no such images were found")
 
@@ -261,4 +266,4 @@ class VisionParity(TorchTraining):
 
 
 if __name__ == "__main__":
-    lockstep_runs.main()
+    torch_training.main()

@@ -179,6 +179,13 @@ double all_reduce_seconds(const MachineLimits& limits, double bytes, int ranks) 
   return interpolate(std::move(points), bytes) * std::max(1.0, bytes / largest.first);
 }
 
+double exchange_seconds(const MachineLimits& limits, double bytes) {
+  const AllReduceTime* largest = nullptr;
+  for (const AllReduceTime& row : limits.all_reduce)
+    if (row.nodes > 1 && (largest == nullptr || row.bytes > largest->bytes)) largest = &row;
+  return largest == nullptr ? 0 : bytes * largest->seconds / static_cast<double>(largest->bytes);
+}
+
 double lower_bound_seconds(const MachineLimits& limits, const Work& work, BusyCores cores) {
   if (work.kind == WorkKind::kAllReduce) return all_reduce_seconds(limits, work.bytes, cores.ranks);
   const double rate = work.kind == WorkKind::kDot ? dot_flops_per_s(limits, work, cores)
@@ -199,10 +206,8 @@ double work_factor(const StepRates& rates, std::string_view work, DType math, Bu
 }
 
 StepOverhead step_overhead(const StepRates& rates, BusyCores cores) {
-  const auto nearest =
-      std::ranges::min_element(rates.overheads, {}, [&](const StepOverhead& row) {
-        return distance(row.cores, cores);
-      });
+  const auto nearest = std::ranges::min_element(
+      rates.overheads, {}, [&](const StepOverhead& row) { return distance(row.cores, cores); });
   return nearest == rates.overheads.end() ? StepOverhead{cores} : *nearest;
 }
 

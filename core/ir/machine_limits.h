@@ -55,7 +55,7 @@ struct MemoryRate {
 /// The sum of a gradient bucket over all ranks, each ready at the same time.
 struct AllReduceTime {
   int ranks = 2;
-  int nodes = 1;
+  int nodes = 1;  ///< 2 ranks of one machine that exchange over TCP count as on 2
   std::int64_t bytes = 0;
   double seconds = 0;  ///< of the slowest rank
   double spread = 1;   ///< median over minimum
@@ -73,8 +73,9 @@ struct WorkFactor {
 /// What a step takes beside its commands.
 struct StepOverhead {
   BusyCores cores;
-  double seconds = 0;  ///< of each step
-  double waits = 0;    ///< share of the commands' time in which ranks wait for one another
+  double node_seconds =
+      0;             ///< for each node that the step records: the host's core is the device's
+  double waits = 0;  ///< share of the commands' time in which ranks wait for one another
 };
 
 /// Measured in training steps of models that are made for it.
@@ -103,10 +104,9 @@ struct MachineLimits {
   std::vector<DotRate> dots;
   std::vector<MemoryRate> memory;
   std::vector<AllReduceTime> all_reduce;  ///< empty: not measured
-  double tcp_bytes_per_s = 0;  ///< sent, and as much received at once, by each of two busy threads
-  double bundle_ns = 0;        ///< a command of a plan with almost no work
-  double clock_ns = 0;         ///< one reading of the clock
-  double event_ns = 0;         ///< a span with one listener
+  double bundle_ns = 0;                   ///< a command of a plan with almost no work
+  double clock_ns = 0;                    ///< one reading of the clock
+  double event_ns = 0;                    ///< a span with one listener
   std::vector<DType> fast_dtypes;  ///< whose dots are as fast as f32's, or faster by special units
   StepRates steps;                 ///< without rows: not measured
 
@@ -151,6 +151,11 @@ double bytes_per_s(const MachineLimits& limits, const Work& work, BusyCores core
 /// Seconds of a sum over ranks of one node, interpolated between the measured sizes; 0 for one
 /// rank.
 double all_reduce_seconds(const MachineLimits& limits, double bytes, int ranks);
+
+/// Seconds in which the cores of two ranks exchange and sum so many bytes over TCP, without a
+/// network in between: at the rate of the largest bucket, as smaller ones fit into the buffers of
+/// sockets. 0 if that was not measured.
+double exchange_seconds(const MachineLimits& limits, double bytes);
 
 /// A lower bound on the time of the work: the maximum of the times of the bundle, the arithmetic
 /// and the memory traffic. Arithmetic outside dots counts at f32's peak. Sizes between the measured

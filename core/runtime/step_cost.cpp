@@ -1,6 +1,7 @@
 #include "core/runtime/step_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace lockstep {
@@ -30,7 +31,7 @@ class CostOfStep {
     add_sums();
     add_all_reduce();
     const StepOverhead overhead = step_overhead(limits_.steps, placement_.cores);
-    out_.overhead = overhead.seconds;
+    out_.overhead = overhead.node_seconds * static_cast<double>(step_.step.nodes.size());
     out_.waits = overhead.waits * out_.commands();
     return out_;
   }
@@ -59,31 +60,41 @@ class CostOfStep {
   void add_sums() {
     const auto additions = static_cast<double>(placement_.micro_batches - 1);
     if (limits_.steps.sums_bytes_per_s > 0)
-      out_.sums = additions * static_cast<double>(step_.reduction.bytes) /
-                  limits_.steps.sums_bytes_per_s;
+      out_.sums =
+          additions * static_cast<double>(step_.reduction.bytes) / limits_.steps.sums_bytes_per_s;
   }
 
   void add_all_reduce() {
-    const std::vector<double> ready = bucket_times();
-    double sent = 0;  // when the link is free
+    for (const Bucket& bucket : step_.reduction.buckets)
+      out_.all_reduce += all_reduce_seconds(limits_, bytes_of(bucket), placement_.cores.ranks);
+    out_.exposed = out_.all_reduce;
+    if (placement_.nodes > 1) add_exchange();
+  }
+
+  static double bytes_of(const Bucket& bucket) {
+    return static_cast<double>(bucket.count) * static_cast<double>(size_of(bucket.dtype));
+  }
+
+  /// Between nodes, buckets follow one another. A core that sends while the last micro-batch is
+  /// computed computes that much later; while the step waits, only the slower of link and core
+  /// counts, softened.
+  void add_exchange() {
+    std::vector<double> ready = bucket_times();
+    if (!placement_.overlap) std::ranges::fill(ready, last_);
+    double sent = 0, on_cores = 0, total = 0;
     for (std::size_t i = 0; i < ready.size(); ++i) {
-      const Bucket& bucket = step_.reduction.buckets[i];
-      const double bytes =
-          static_cast<double>(bucket.count) * static_cast<double>(size_of(bucket.dtype));
-      const double on_node = all_reduce_seconds(limits_, bytes, placement_.cores.ranks);
-      out_.all_reduce += on_node;
-      out_.exposed += on_node;
-      if (placement_.nodes == 1) continue;
-      const double payload = sent_share(placement_.nodes) * bytes;
-      const double on_link =
-          placement_.link.latency_s + payload / (kPayload * placement_.link.bytes_per_s);
-      // The cores that send and receive compute nothing meanwhile.
-      const double on_cores = limits_.tcp_bytes_per_s > 0 ? payload / limits_.tcp_bytes_per_s : 0;
-      out_.all_reduce += on_link + on_cores;
-      out_.exposed += on_cores;
-      sent = std::max(sent, ready[i]) + on_link;
+      const double payload = sent_share(placement_.nodes) * bytes_of(step_.reduction.buckets[i]);
+      const double cores = exchange_seconds(limits_, payload);
+      const double both = placement_.link.latency_s +
+                          std::hypot(payload / (kPayload * placement_.link.bytes_per_s), cores);
+      on_cores += cores;
+      total += both;
+      sent = std::max(sent, ready[i]) + both;
     }
-    out_.exposed += std::max(0.0, sent - last_);
+    if (total == 0) return;
+    const double waited = std::clamp(sent - last_, 0.0, total);
+    out_.all_reduce += total;
+    out_.exposed += waited + on_cores * (1 - waited / total);
   }
 
   /// When each bucket's last gradient is complete, from the begin of the last micro-batch.

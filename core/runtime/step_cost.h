@@ -25,6 +25,7 @@ struct StepPlacement {
   NodeLink link = {};  ///< not read for one node
   DType math = DType::kF32;
   std::int64_t micro_batches = 1;  ///< of a rank
+  bool overlap = true;             ///< buckets are sent while the last micro-batch is computed
 };
 
 /// Seconds of one rank. By class, bundles of all micro-batches and of the update.
@@ -34,7 +35,7 @@ struct StepCost {
   double sums = 0;        ///< gradients of a rank's micro-batches are added
   double all_reduce = 0;  ///< of all buckets, hidden or not
   double exposed = 0;     ///< of it, what the update program waits for
-  double overhead = 0;    ///< of each step: dispatch
+  double overhead = 0;    ///< the host records the next step, and hands it over
   double waits = 0;       ///< for other ranks, whose commands take longer now and then
   double flops = 0;       ///< of dots, convolutions and attention
 

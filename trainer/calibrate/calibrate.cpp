@@ -12,7 +12,6 @@
 #include "trainer/calibrate/bandwidth.h"
 #include "trainer/calibrate/linear_dots.h"
 #include "trainer/calibrate/small_costs.h"
-#include "trainer/calibrate/sockets.h"
 #include "trainer/machine/limits_file.h"
 
 namespace lockstep {
@@ -114,7 +113,6 @@ class Measurement {
       triad_[i].add(row.triad_bytes_per_s);
       options_.activity.progress();
     }
-    tcp_.add(std::max(measure_sockets(seconds_), 1.0));
     const SmallCosts costs = measure_small_costs(options_.target, seconds_);
     bundle_.add(1 / costs.bundle_ns);
     clock_.add(1 / costs.clock_ns);
@@ -134,7 +132,6 @@ class Measurement {
       out.memory[i].triad_bytes_per_s = triad_[i].best();
       out.memory[i].spread = std::max(copy_[i].spread(), triad_[i].spread());
     }
-    if (tcp_.best() > 1) out.tcp_bytes_per_s = tcp_.best();
     out.bundle_ns = 1 / bundle_.best();
     out.clock_ns = 1 / clock_.best();
     out.event_ns = 1 / event_.best();
@@ -151,7 +148,7 @@ class Measurement {
   std::vector<DotRate> dots_;
   std::vector<MemoryRate> memory_;
   std::vector<Rounds> flops_, copy_, triad_;
-  Rounds tcp_, bundle_, clock_, event_;
+  Rounds bundle_, clock_, event_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <iostream>
+#include <utility>
 
 #include "core/base/error.h"
 #include "data/files/read_text.h"
@@ -53,27 +53,26 @@ std::vector<int> ranks_of_jobs(int cores) {
   return out;
 }
 
-int add_sums_of_jobs(const std::vector<int>& ranks, bool quick, std::vector<AllReduceTime>& sums) {
-  for (const int number : ranks) {
-    const JobFolder folder;
-    const std::string file = folder.path() + "/sums.json";
-    std::vector<std::string> command{"calibrate", "--all-reduce", "--output", file};
-    if (quick) command.emplace_back("--quick");
-    JobEnd end = run_job(number, std::move(command), kMaxSumsSeconds);
-    if (end.interrupted != 0) return end.interrupted;
-    try {
-      if (end.problem.empty()) {
-        const MachineLimits limits = parse_limits(read_text(file), file);
-        sums.insert(sums.end(), limits.all_reduce.begin(), limits.all_reduce.end());
-      }
-    } catch (const Error& e) {
-      end.problem = e.what();
-    }
-    if (!end.problem.empty())
-      std::cerr << fmt::format("lockstep: warning: sums over {} ranks are left out: {}\n", number,
-                               end.problem);
+void pretend_hosts() {
+  setenv("OMPI_MCA_btl", "self,tcp", 1);
+  setenv("OMPI_MCA_btl_tcp_if_include", "lo", 1);
+}
+
+JobEnd add_sums_of_job(int ranks, const std::string& how, bool quick,
+                       std::vector<AllReduceTime>& sums) {
+  const JobFolder folder;
+  const std::string file = folder.path() + "/sums.json";
+  std::vector<std::string> command{"calibrate", how, "--output", file};
+  if (quick) command.emplace_back("--quick");
+  JobEnd end = run_job(ranks, std::move(command), kMaxSumsSeconds);
+  if (end.interrupted != 0 || !end.problem.empty()) return end;
+  try {
+    const MachineLimits limits = parse_limits(read_text(file), file);
+    sums.insert(sums.end(), limits.all_reduce.begin(), limits.all_reduce.end());
+  } catch (const Error& e) {
+    end.problem = e.what();
   }
-  return 0;
+  return end;
 }
 
 }  // namespace lockstep

@@ -23,8 +23,9 @@ class JobFolder {
 
 /// How a job ended.
 struct JobEnd {
-  int interrupted = 0;      ///< the exit code for this process, if a signal asked it to end
+  int interrupted = 0;       ///< the exit code for this process, if a signal asked it to end
   std::string problem = {};  ///< why the job failed; empty: it did not
+  bool well() const { return interrupted == 0 && problem.empty(); }
 };
 
 /// Runs `lockstep COMMAND...` on so many ranks; nothing of its standard output is shown.
@@ -33,8 +34,13 @@ JobEnd run_job(int ranks, std::vector<std::string> command, double max_seconds);
 /// The numbers of ranks of the jobs that measure sums: 2 and 4, of those up to `cores`.
 std::vector<int> ranks_of_jobs(int cores);
 
-/// Appends the sums over each of these numbers of ranks. A job that fails is left out with a
-/// warning. Returns the exit code if a signal asked this process to end; else 0.
-int add_sums_of_jobs(const std::vector<int>& ranks, bool quick, std::vector<AllReduceTime>& sums);
+/// From now on ranks of this process's job exchange over TCP, as if each were on a host of its own.
+/// Called before there is a communicator.
+void pretend_hosts();
+
+/// Appends the sums that `lockstep calibrate HOW` measures on so many ranks; HOW is --all-reduce,
+/// or that over TCP.
+JobEnd add_sums_of_job(int ranks, const std::string& how, bool quick,
+                       std::vector<AllReduceTime>& sums);
 
 }  // namespace lockstep

@@ -105,7 +105,7 @@ std::string steps(const StepRates& rates) {
     out += line(row.work, cells, kWide);
   }
   for (const StepOverhead& row : rates.overheads)
-    out += line(to_text(row.cores), {fmt::format("{} a step", readable_time(row.seconds)),
+    out += line(to_text(row.cores), {fmt::format("{} a node", readable_ns(1e9 * row.node_seconds)),
                                      fmt::format("{:.1f} % waits", 100 * row.waits)});
   return out + fmt::format("  steps of one model predicted by the others: off by {:.1f} %\n",
                            100 * rates.deviation);
@@ -123,9 +123,6 @@ std::string to_table(const MachineLimits& limits) {
     out +=
         fmt::format("a bundle {}, a clock reading {}, an event {}\n", readable_ns(limits.bundle_ns),
                     readable_ns(limits.clock_ns), readable_ns(limits.event_ns));
-  if (limits.tcp_bytes_per_s > 0)
-    out += fmt::format("a core sends and receives {:.2f} GB/s over TCP\n",
-                       limits.tcp_bytes_per_s * 1e-9);
   if (!limits.fast_dtypes.empty()) {
     out += "dots are fast in";
     for (const DType dtype : limits.fast_dtypes) out += fmt::format(" {}", name_of(dtype));

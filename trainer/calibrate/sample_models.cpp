@@ -5,35 +5,34 @@
 namespace lockstep {
 
 std::span<const SampleModel> sample_models() {
-  static constexpr std::array<SampleModel, 4> kModels{
-      SampleModel{"wide text", R"(
+  static constexpr std::array<SampleModel, 4> kModels{SampleModel{"wide text", R"(
 model: {name: gpt2, n_layer: 3, n_head: 4, n_embd: 256, block_size: 128, vocab_size: 4096, dropout: 0}
 data: {type: synthetic, sequence_length: 128}
 training: {max_steps: 1, global_batch_size: 16, micro_batch_size: 8, deterministic: false}
 optimizer: {name: adamw, learning_rate: 0.001}
 )",
-                  12},
-      SampleModel{"narrow text", R"(
+                                                                  12},
+                                                      SampleModel{"narrow text", R"(
 model: {name: gpt2, n_layer: 3, n_head: 3, n_embd: 96, block_size: 64, vocab_size: 128, dropout: 0}
 data: {type: synthetic, sequence_length: 64}
 training: {max_steps: 1, global_batch_size: 16, micro_batch_size: 8, deterministic: false}
 optimizer: {name: adamw, learning_rate: 0.001}
 )",
-                  60},
-      SampleModel{"deep images", R"(
+                                                                  60},
+                                                      SampleModel{"deep images", R"(
 model: {name: resnet, depths: [1, 1, 1, 1], layer_type: bottleneck, image_size: 160, n_classes: 10}
 data: {type: synthetic}
 training: {max_steps: 1, global_batch_size: 8, micro_batch_size: 4, deterministic: false}
 optimizer: {name: sgd, learning_rate: 0.01, momentum: 0.9}
 )",
-                  10},
-      SampleModel{"small images", R"(
+                                                                  10},
+                                                      SampleModel{"small images", R"(
 model: {name: resnet, depths: [1, 1, 1, 1], layer_type: basic, stem: cifar, image_size: 32, n_classes: 10}
 data: {type: synthetic}
 training: {max_steps: 1, global_batch_size: 64, micro_batch_size: 32, deterministic: false}
 optimizer: {name: sgd, learning_rate: 0.01, momentum: 0.9}
 )",
-                  8}};
+                                                                  8}};
   return kModels;
 }
 

@@ -6,6 +6,7 @@
 #include "core/base/activity.h"
 #include "core/base/settings.h"
 #include "core/ir/machine_limits.h"
+#include "trainer/calibrate/jobs.h"
 
 namespace lockstep {
 
@@ -13,9 +14,8 @@ class Registry;
 
 /// Sets `limits.steps` to what steps on 1 rank and on each of these numbers of ranks take, in fp32
 /// and bf16-mixed, over the lower bounds of the other limits. `quick`: on 1 rank, in fp32, of a few
-/// steps. They stay unmeasured, with a warning, if a job fails. Returns the exit code if a signal
-/// asked this process to end; else 0.
-int measure_steps(const std::vector<int>& ranks, bool quick, const Registry& registry, MaxIsa max,
-                  Activity activity, MachineLimits& limits);
+/// steps. They stay unmeasured if a job fails. How the last job ended.
+JobEnd measure_steps(const std::vector<int>& ranks, bool quick, const Registry& registry,
+                     MaxIsa max, Activity activity, MachineLimits& limits);
 
 }  // namespace lockstep

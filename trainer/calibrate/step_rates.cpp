@@ -63,8 +63,8 @@ std::vector<WorkFactor> work_factors(std::span<const MeasuredStep> steps,
   out.reserve(means.size());
   for (const auto& [key, mean] : means) {
     const auto& [work, math, threads, ranks] = key;
-    out.push_back({std::string(name_of(static_cast<WorkClass>(work))), math, {threads, ranks},
-                   mean.value()});
+    out.push_back(
+        {std::string(name_of(static_cast<WorkClass>(work))), math, {threads, ranks}, mean.value()});
   }
   return out;
 }
@@ -79,8 +79,8 @@ double sums_rate(std::span<const MeasuredStep> steps) {
   return seconds > 0 ? bytes / seconds : 0;
 }
 
-/// What commands, sums and the all-reduce leave of a step, as seconds + waits * commands: least
-/// squares of the relative errors of whole steps, neither of them negative.
+/// What commands, sums and the all-reduce leave of a step, as node_seconds * nodes + waits *
+/// commands: least squares of the relative errors of whole steps, neither of them negative.
 StepOverhead overhead_of(std::span<const MeasuredStep> steps, std::span<const StepCost> bounds,
                          double sums_bytes_per_s, BusyCores cores) {
   double aa = 0, ab = 0, bb = 0, ar = 0, br = 0;
@@ -89,23 +89,24 @@ StepOverhead overhead_of(std::span<const MeasuredStep> steps, std::span<const St
     if (step.placement.cores != cores) continue;
     const double sums = step.placement.micro_batches > 1 && sums_bytes_per_s > 0 ? step.sums : 0;
     const double rest = step.seconds - step.commands() - sums - bounds[s].all_reduce;
-    const double a = 1 / step.seconds, b = step.commands() / step.seconds, r = rest / step.seconds;
+    const double a = static_cast<double>(step.step->step.nodes.size()) / step.seconds,
+                 b = step.commands() / step.seconds, r = rest / step.seconds;
     aa += a * a, ab += a * b, bb += b * b, ar += a * r, br += b * r;
   }
   StepOverhead out{cores};
   const double determinant = aa * bb - ab * ab;
   constexpr double kSingular = 1e-9;
   if (determinant > kSingular * aa * bb) {
-    out.seconds = (ar * bb - br * ab) / determinant;
+    out.node_seconds = (ar * bb - br * ab) / determinant;
     out.waits = (br * aa - ar * ab) / determinant;
   }
-  if (determinant <= kSingular * aa * bb || out.seconds < 0) {
-    out.seconds = 0;
+  if (determinant <= kSingular * aa * bb || out.node_seconds < 0) {
+    out.node_seconds = 0;
     out.waits = br / bb;
   } else if (out.waits < 0) {
-    out.seconds = ar / aa;
+    out.node_seconds = ar / aa;
   }
-  out.seconds = std::max(out.seconds, 0.0);
+  out.node_seconds = std::max(out.node_seconds, 0.0);
   out.waits = std::max(out.waits, 0.0);
   return out;
 }

@@ -20,16 +20,52 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kOwn = "auto";  ///< --show without a file
+constexpr const char* kOwn = "auto";     ///< --show without a file
+constexpr const char* kAnyPath = "any";  ///< --all-reduce without a path
+constexpr const char* kOverTcp = "tcp";  ///< --all-reduce=tcp
 
 /// The sums of this job's ranks; ranks other than 0 have no further work.
 std::vector<AllReduceTime> sums_of_this_job(const CommandCall& call) {
-  const auto communicator = make_communicator({}, call.settings, call.watch);
+  const bool over_tcp = call.arguments.value("all-reduce") == kOverTcp;
+  Config config;
+  if (over_tcp) {
+    pretend_hosts();
+    config.distributed.allreduce = AllReducePath::kMpi;
+  }
+  const auto communicator = make_communicator(config, call.settings, call.watch);
   std::vector<AllReduceTime> out =
       communicator->size() > 1 ? measure_all_reduce(*communicator, call.arguments.has("quick"))
                                : std::vector<AllReduceTime>{};
+  if (over_tcp)
+    for (AllReduceTime& row : out) row.nodes = row.ranks;
   communicator->finish();
   return out;
+}
+
+/// What jobs of this machine measure: sums over ranks, then training steps. What fails is left out
+/// with a warning, and so is all after it. Returns the exit code if a signal asked this
+/// process to end; else 0.
+int add_figures_of_jobs(const CommandCall& call, MachineLimits& limits) {
+  const bool quick = call.arguments.has("quick");
+  const std::vector<int> numbers = ranks_of_jobs(usable_cores());
+  const auto failed = [](const JobEnd& end, const std::string& what) {
+    if (!end.problem.empty())
+      std::cerr << fmt::format("lockstep: warning: {} are left out: {}\n", what, end.problem);
+    return !end.problem.empty();
+  };
+  const auto add_sums = [&](int ranks, const char* how) {
+    const JobEnd end = add_sums_of_job(ranks, how, quick, limits.all_reduce);
+    failed(end, fmt::format("sums over {} ranks", ranks));
+    return end;
+  };
+  for (const int ranks : numbers)
+    if (const JobEnd end = add_sums(ranks, "--all-reduce"); !end.well()) return end.interrupted;
+  if (!numbers.empty())
+    if (const JobEnd end = add_sums(2, "--all-reduce=tcp"); !end.well()) return end.interrupted;
+  const JobEnd end = measure_steps(numbers, quick, call.registry, call.settings.max_isa,
+                                   call.watch.activity(), limits);
+  failed(end, "training steps");
+  return end.interrupted;
 }
 
 int show(const CommandCall& call, const std::string& file) {
@@ -44,6 +80,9 @@ int show(const CommandCall& call, const std::string& file) {
 
 /// Under mpirun: measures the sums only.
 int measure_sums(const CommandCall& call) {
+  const auto path = call.arguments.value("all-reduce");
+  LS_USER_CHECK(path == kAnyPath || path == kOverTcp, "--all-reduce takes no path but {}, not '{}'",
+                kOverTcp, *path);
   LS_USER_CHECK(call.settings.under_launcher && call.settings.world_size > 1,
                 "--all-reduce measures the sums over the ranks of a job: "
                 "mpirun -n 2 lockstep calibrate --all-reduce");
@@ -77,13 +116,8 @@ int run_calibrate(const CommandCall& call) {
              << std::flush;
   call.watch.activity().begin(Phase::kPrepare, -1, "calibration");
   std::vector<AllReduceTime> sums;
-  const std::vector<int> numbers = ranks_of_jobs(usable_cores());
-  if (settings.under_launcher) {
-    sums = sums_of_this_job(call);
-    if (settings.world_rank != 0) return 0;
-  } else if (const int code = add_sums_of_jobs(numbers, arguments.has("quick"), sums)) {
-    return code;
-  }
+  if (settings.under_launcher) sums = sums_of_this_job(call);
+  if (settings.world_rank != 0) return 0;
   limit_onednn(target);
   MachineLimits limits = measure_machine({.target = target,
                                           .cores = usable_cores(),
@@ -92,8 +126,7 @@ int run_calibrate(const CommandCall& call) {
   limits.all_reduce = std::move(sums);
   if (settings.under_launcher)
     limits.steps = read_limits(path, limits.machine).limits.steps;
-  else if (const int code = measure_steps(numbers, arguments.has("quick"), call.registry,
-                                          settings.max_isa, call.watch.activity(), limits))
+  else if (const int code = add_figures_of_jobs(call, limits))
     return code;
   write_limits(path, limits);
   if (arguments.has("json"))
@@ -137,8 +170,10 @@ CliCommand calibrate_command() {
                    .help = "measure nothing; print what is known, or what FILE says",
                    .bare = kOwn},
                   {.name = "all-reduce",
-                   .value = "",
-                   .help = "under mpirun: only the sums over this job's ranks, not kept"}},
+                   .value = "PATH",
+                   .help = "under mpirun: only the sums over this job's ranks, not kept; tcp: as "
+                           "if each rank were on a host of its own",
+                   .bare = kAnyPath}},
       .run = run_calibrate};
 }
 

@@ -2,12 +2,14 @@
 
 #include "trainer/cli/commands.h"
 #include "trainer/devices/device_profiles.h"
+#include "trainer/devices/this_machine.h"
+#include "trainer/machine/limits_file.h"
 
 namespace lockstep {
 namespace {
 
 int run_devices(const CommandCall& call) {
-  const auto number = [](double value) { return fmt::format("{:g}", value); };
+  const auto number = [](double value) { return fmt::format("{:.4g}", value); };
   const auto optional = [&](const std::optional<Figure>& figure) {
     return figure ? number(figure->value) : std::string("-");
   };
@@ -23,7 +25,11 @@ int run_devices(const CommandCall& call) {
   };
   line("", "", "TFLOP/s", "", "", "", "memory", "", "link", "");
   line("device", "kind", "fp32", "tf32", "bf16", "fp16", "GiB", "GB/s", "GB/s", "form");
-  for (const DeviceProfile& device : built_in_devices())
+  std::vector<DeviceProfile> devices = built_in_devices();
+  const MachineLimits limits =
+      find_limits(call.settings, host_target(call.settings.max_isa)).limits;
+  if (limits.steps.measured()) devices.push_back(calibrated_device(limits));
+  for (const DeviceProfile& device : devices)
     line(device.name, std::string(name_of(device.kind)), peak(device, MathType::kFp32),
          peak(device, MathType::kTf32), peak(device, MathType::kBf16),
          peak(device, MathType::kFp16), number(device.memory_gib.value),
@@ -34,15 +40,17 @@ int run_devices(const CommandCall& call) {
 }  // namespace
 
 CliCommand devices_command() {
-  return {.name = "devices",
-          .positionals = {},
-          .help = "list the devices whose steps `lockstep foresee` predicts",
-          .details =
-              "A profile of your own is a YAML file; those of configs/devices are examples. "
-              "Its keys,\neach a number with its source, [312, sheet], where `sources` says "
-              "what the sheet is:\n" +
-              device_profile_keys(),
-          .run = run_devices};
+  return {
+      .name = "devices",
+      .positionals = {},
+      .help = "list the devices whose steps `lockstep foresee` predicts",
+      .details =
+          "A profile of your own is a YAML file; those of configs/devices are examples. "
+          "Its keys,\neach a number with its source, [312, sheet], where `sources` says "
+          "what the sheet is:\n" +
+          device_profile_keys() +
+          "After `lockstep calibrate` the list has this-machine, too, with what was measured.\n",
+      .run = run_devices};
 }
 
 }  // namespace lockstep

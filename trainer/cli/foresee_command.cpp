@@ -96,44 +96,43 @@ CliCommand foresee_command() {
           "what else it names: device, devices (in all), nodes, math, execution, parallelism,\n"
           "micro_batch_size, global_batch_size, any key.path of the config, or another config.\n"
           "A .csv file has these keys in its first line.\n",
-      .options = {{.name = "device",
-                   .value = "NAME",
-                   .help = "one or several of `lockstep devices`, this-machine (as `lockstep calibrate` "
-                           "measured it), or files of your own, .yaml",
-                   .many = true},
-                  {.name = "devices-per-node", .value = "N", .help = "devices of a node: 1"},
-                  {.name = "nodes", .value = "N", .help = "nodes: 1"},
-                  {.name = "network-gbit",
-                   .value = "N",
-                   .help = "Gbit/s of a node to others, each direction, in place of the profile's"},
-                  {.name = "math",
-                   .value = "TYPE",
-                   .help = "of products: fp32, tf32, bf16, fp16 or fp8, in place of that of "
-                           "training.precision"},
-                  {.name = "execution",
-                   .value = "HOW",
-                   .help = "eager, compiled (the default), hand_fused, xla or static_graph"},
-                  {.name = "parallelism",
-                   .value = "HOW",
-                   .help = "dp (the default), zero1, fsdp or hsdp"},
-                  {.name = "alternatives",
-                   .value = "",
-                   .help = "memory and time with bf16-mixed, gradient checkpointing, divided "
-                           "state, also if the config fits without them"},
-                  {.name = "given",
-                   .value = "STEP",
-                   .help = "a measured step that corrects the prediction: step_ms=182,devices=8, "
-                           "or a file of such, .csv",
-                   .many = true},
-                  {.name = "sweep",
-                   .value = "KEY=A,B,C",
-                   .help = "a line for each combination of these values, the quickest and the "
-                           "cheapest",
-                   .many = true},
-                  {.name = "price",
-                   .value = "FILE",
-                   .help = "a YAML file of lines 'device: per_hour': the run's cost"},
-                  {.name = "json", .value = "", .help = "as JSON"}},
+      .options =
+          {{.name = "device",
+            .value = "NAME",
+            .help = "one or several of `lockstep devices`, this-machine (as `lockstep calibrate` "
+                    "measured it), or files of your own, .yaml",
+            .many = true},
+           {.name = "devices-per-node", .value = "N", .help = "devices of a node: 1"},
+           {.name = "nodes", .value = "N", .help = "nodes: 1"},
+           {.name = "network-gbit",
+            .value = "N",
+            .help = "Gbit/s of a node to others, each direction, in place of the profile's"},
+           {.name = "math",
+            .value = "TYPE",
+            .help = "of products: fp32, tf32, bf16, fp16 or fp8, in place of that of "
+                    "training.precision"},
+           {.name = "execution",
+            .value = "HOW",
+            .help = "eager, compiled (the default), hand_fused, xla or static_graph"},
+           {.name = "parallelism", .value = "HOW", .help = "dp (the default), zero1, fsdp or hsdp"},
+           {.name = "alternatives",
+            .value = "",
+            .help = "memory and time with bf16-mixed, gradient checkpointing, divided "
+                    "state, also if the config fits without them"},
+           {.name = "given",
+            .value = "STEP",
+            .help = "a measured step that corrects the prediction: step_ms=182,devices=8, "
+                    "or a file of such, .csv",
+            .many = true},
+           {.name = "sweep",
+            .value = "KEY=A,B,C",
+            .help = "a line for each combination of these values, the quickest and the "
+                    "cheapest",
+            .many = true},
+           {.name = "price",
+            .value = "FILE",
+            .help = "a YAML file of lines 'device: per_hour': the run's cost"},
+           {.name = "json", .value = "", .help = "as JSON"}},
       .run = run_foresee};
 }
 

@@ -39,7 +39,8 @@ StepTime calibrated_time(const ForeseenStep& step, const LoadedConfig& config,
                 .ranks = deployment.devices / deployment.nodes},
       .nodes = deployment.nodes,
       .math = math,
-      .micro_batches = static_cast<std::int64_t>(deployed.work.micro_batches)};
+      .micro_batches = static_cast<std::int64_t>(deployed.work.micro_batches),
+      .overlap = config.config.distributed.overlap};
   if (deployment.node_network) placement.link = {*deployment.node_network, kNetworkLatency};
   const StepCost cost = step_cost(*step.run.step, *device.calibrated, placement);
   StepTime out;

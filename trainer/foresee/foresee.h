@@ -40,8 +40,8 @@ struct ForeseeOptions {
   int nodes = 1;
   std::optional<MathType> math = std::nullopt;  ///< else training.precision, on this device
   Deployment deployment = {};                   ///< its devices, nodes and math are set here
-  bool alternatives = false;  ///< plans other settings, too, even if the config's fit
-  GivenSteps given = {};      ///< measured ones, by the device's name
+  bool alternatives = false;       ///< plans other settings, too, even if the config's fit
+  GivenSteps given = {};           ///< measured ones, by the device's name
   MaxIsa max_isa = MaxIsa::kAuto;  ///< of kernels of this machine
 };
 

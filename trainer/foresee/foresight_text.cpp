@@ -24,9 +24,8 @@ std::string rate_text(const ForeseenStep& step, const Foresight& foresight) {
 }
 
 std::string parts_text(const StepTime& time, bool calibrated) {
-  std::string out =
-      fmt::format("  {:<24} {:>12} {:>5} {:>12} {:>12} {:>12}\n", "part", "ms", "%",
-                  calibrated ? "limit" : "data sheet", "fitted", "assumed");
+  std::string out = fmt::format("  {:<24} {:>12} {:>5} {:>12} {:>12} {:>12}\n", "part", "ms", "%",
+                                calibrated ? "limit" : "data sheet", "fitted", "assumed");
   for (const TimePart& part : time.parts)
     if (part.seconds > 0)
       out += fmt::format("  {:<24} {:>12.3f} {:>5.1f} {:>12.3f} {:>12.3f} {:>12.3f}\n", part.name,

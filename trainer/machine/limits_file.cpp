@@ -158,7 +158,7 @@ OrderedJson steps_json(const StepRates& rates) {
   for (const StepOverhead& row : rates.overheads)
     overheads.push_back({{"threads", row.cores.threads},
                          {"ranks", row.cores.ranks},
-                         {"seconds", row.seconds},
+                         {"node_seconds", row.node_seconds},
                          {"waits", row.waits}});
   return {{"work", work},
           {"overheads", overheads},
@@ -181,7 +181,7 @@ StepRates read_steps(const OrderedJson& json) {
                         positive(row, "factor")});
   for (const OrderedJson& row : json.at("overheads"))
     out.overheads.push_back(
-        {cores(row), not_negative(row, "seconds"), not_negative(row, "waits")});
+        {cores(row), not_negative(row, "node_seconds"), not_negative(row, "waits")});
   out.sums_bytes_per_s = not_negative(json, "sums_bytes_per_s");
   out.deviation = not_negative(json, "deviation");
   return out;
@@ -211,9 +211,8 @@ MachineLimits limits_of(const OrderedJson& json) {
   for (const OrderedJson& row : json.at("memory")) out.memory.push_back(read_memory(row));
   for (const OrderedJson& row : json.at("all_reduce"))
     out.all_reduce.push_back(read_all_reduce(row));
-  // Files of earlier builds have neither of the two.
+  // Files of earlier builds have none.
   if (json.contains("steps")) out.steps = read_steps(json["steps"]);
-  if (json.contains("tcp_bytes_per_s")) out.tcp_bytes_per_s = cost(json, "tcp_bytes_per_s");
   out.bundle_ns = cost(json, "launch_ns");
   out.clock_ns = cost(json, "clock_ns");
   out.event_ns = cost(json, "event_ns");
@@ -253,7 +252,6 @@ std::string to_json(const MachineLimits& limits) {
                          {"dots", dots_json(limits.dots)},
                          {"memory", memory_json(limits.memory)},
                          {"all_reduce", all_reduce_json(limits.all_reduce)},
-                         {"tcp_bytes_per_s", cost_json(limits.tcp_bytes_per_s)},
                          {"steps", steps_json(limits.steps)},
                          {"launch_ns", cost_json(limits.bundle_ns)},
                          {"clock_ns", cost_json(limits.clock_ns)},

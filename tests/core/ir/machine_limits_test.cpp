@@ -119,5 +119,29 @@ TEST(MachineLimits, AMachineIsLikeOneOfTheSameModelCoresAndUnits) {
   EXPECT_EQ(one.to_string(), "Test CPU, 2 cores, AVX-512 with AMX");
 }
 
+TEST(MachineLimits, AStepGetsTheFactorsOfTheMostSimilarUse) {
+  const StepRates rates{.work = {{"dot", DType::kF32, {1, 1}, 1.1},
+                                 {"dot", DType::kF32, {1, 2}, 1.2},
+                                 {"dot", DType::kBF16, {1, 1}, 1.3},
+                                 {"pool", DType::kF32, {1, 1}, 5}},
+                        .overheads = {{{1, 1}, 1e-7, 0}, {{1, 2}, 5e-7, 0.02}}};
+  EXPECT_EQ(work_factor(rates, "dot", DType::kF32, {1, 1}), 1.1);
+  EXPECT_EQ(work_factor(rates, "dot", DType::kF32, {1, 8}), 1.2);
+  EXPECT_EQ(work_factor(rates, "dot", DType::kBF16, {1, 2}), 1.3) << "its own products come first";
+  EXPECT_EQ(work_factor(rates, "pool", DType::kBF16, {1, 1}), 5);
+  EXPECT_EQ(work_factor(rates, "gather", DType::kF32, {1, 1}), 1) << "nothing is known";
+  EXPECT_EQ(step_overhead(rates, {1, 4}).waits, 0.02);
+  EXPECT_EQ(step_overhead({}, {1, 4}).waits, 0);
+}
+
+TEST(MachineLimits, AnExchangeHasTheRateOfTheLargestBucketBetweenNodes) {
+  MachineLimits limits = round_limits();
+  EXPECT_EQ(exchange_seconds(limits, 1e6), 0) << "not measured";
+  limits.all_reduce.push_back({2, 2, 1 << 20, 1e-4, 1});
+  limits.all_reduce.push_back({2, 2, 1 << 24, 0x1p-4, 1});
+  EXPECT_DOUBLE_EQ(exchange_seconds(limits, 1 << 20), 0x1p-8);
+  EXPECT_DOUBLE_EQ(all_reduce_seconds(limits, 4096, 2), 10e-6) << "on one node as before";
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -61,8 +61,16 @@ class Calibrate(CommandLineTest):
             self.assertTrue(0 < limits[key] < 1e6, key)
         self.assertIn("f32", limits["fast_dtypes"])
         if MPIRUN and HAS_CORES:
-            self.assertEqual([row["bytes"] for row in limits["all_reduce"] if row["ranks"] == 2],
-                             [4 << 10, 64 << 10, 1 << 20, 25 << 20])
+            for nodes in (1, 2):
+                self.assertEqual([row["bytes"] for row in limits["all_reduce"]
+                                  if row["ranks"] == 2 and row["nodes"] == nodes],
+                                 [4 << 10, 64 << 10, 1 << 20, 25 << 20])
+        if MPIRUN:
+            self.assertLessEqual({"dot", "convolution", "attention", "fused", "optimizer"},
+                                 {row["work"] for row in limits["steps"]["work"]})
+            for row in limits["steps"]["work"]:
+                self.assertTrue(0.05 < row["factor"] < 1000, row)
+            self.assertForeseen()
 
         shown = self.calibrate("--show")
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
@@ -83,6 +91,18 @@ class Calibrate(CommandLineTest):
         file.write_text(json.dumps(limits))
         self.assertDefault(self.calibrate("--show"), f"{file}: it is of another machine")
         self.assertDefault(self.calibrate(f"--show={file}"), f"{file}: it is of another machine")
+
+    def assertForeseen(self):
+        """That this machine is a device now, whose prediction has the parts of its ledger."""
+        self.dry_run()  # writes tiny.yaml
+        done = self.lockstep("foresee", "tiny.yaml", "--device", "this-machine", "--json", env=self.environment)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        (device,) = json.loads(done.stdout)["devices"]
+        self.assertLess(device["low_ms"], device["step_ms"])
+        self.assertAlmostEqual(sum(part["ms"] for part in device["parts"]), device["step_ms"], places=9)
+        self.assertLessEqual({"dot", "attention", "optimizer"}, {part["part"] for part in device["parts"]})
+        devices = self.lockstep("devices", env=self.environment).stdout
+        self.assertRegex(devices, r"(?m)^this-machine +cpu ")
 
     def assertDefault(self, done, warning):
         self.assertEqual(done.returncode, 0)
@@ -127,6 +147,16 @@ class Calibrate(CommandLineTest):
                 self.assertEqual(json.loads(done.stdout)["all_reduce"], [])
                 self.assertEqual(done.stdout, (self.folder / f"{name}.json").read_text())
         self.assertIn("lockstep: warning: sums over 2 ranks are left out: cannot start mpirun", none.result().stderr)
+
+    def test_a_machine_that_was_not_measured_is_no_device(self):
+        self.dry_run()
+        done = self.lockstep("foresee", "tiny.yaml", "--device", "this-machine", env=self.environment)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("the training steps of this machine were not measured: run `lockstep calibrate`", done.stderr)
+        self.assertNotIn("this-machine", self.lockstep("devices", env=self.environment).stdout)
+        done = self.calibrate("--all-reduce=udp", OMPI_COMM_WORLD_SIZE="2", OMPI_COMM_WORLD_RANK="0")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--all-reduce takes no path but tcp, not 'udp'", done.stderr)
 
     def test_sums_alone_need_a_job(self):
         done = self.calibrate("--all-reduce")

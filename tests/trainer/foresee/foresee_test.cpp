@@ -3,11 +3,14 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "core/runtime/compiled_step.h"
 #include "tests/fixtures/error_of.h"
 #include "tests/fixtures/temporary_folder.h"
 #include "trainer/apps/run_planner.h"
 #include "trainer/devices/device_profiles.h"
+#include "trainer/devices/this_machine.h"
 #include "trainer/foresee/answer.h"
 #include "trainer/foresee/sweep.h"
 #include "trainer/registry/registry.h"
@@ -227,6 +230,46 @@ TEST_F(SweepTest, RefusesPricesThatItCannotUse) {
               run_sweep(config_path, {}, {}, {a100}, {}, {{"k80", 1.0}}, registry);
             }),
             "the prices have none of a100-sxm4-80gb");
+}
+
+/// What was measured of this machine, with lower bounds as they are.
+DeviceProfile calibrated_test_machine() {
+  MachineLimits limits = default_limits({"model", "Test CPU", 2, Isa::kAvx2, Bf16Units::kNone});
+  limits.calibration.measured = true;
+  limits.calibration.date = "2026-11-23T05:40:12Z";
+  limits.steps = {.work = {{"dot", DType::kF32, {1, 1}, 1.5}}, .deviation = 0.1};
+  return calibrated_device(limits);
+}
+
+TEST_F(ForeseeTest, ThisMachineIsForeseenByItsOwnCommands) {
+  const LoadedConfig fp32 = parse_config(kForeseenGpt, "test.yaml", registry,
+                                         std::vector<std::string>{"training.precision=fp32"});
+  const DeviceProfile here = calibrated_test_machine();
+  const ForeseenStep planned = foreseen_step(
+      fp32.config,
+      planner_for_this_machine(fp32.config, registry, MaxIsa::kAvx2).plan(fp32.config));
+  const Foresight one = foresee(planned, fp32, here, {});
+  EXPECT_TRUE(one.calibrated);
+  EXPECT_NEAR(one.high / one.time.seconds, std::exp(0.12816), 1e-12);
+  double sum = 0;
+  for (const TimePart& part : one.time.parts) {
+    sum += part.seconds;
+    EXPECT_EQ(part.assumed, 0) << part.name;
+    if (part.name == "dot") EXPECT_DOUBLE_EQ(part.seconds, 1.5 * part.data_sheet);
+  }
+  EXPECT_DOUBLE_EQ(sum, one.time.seconds);
+  const auto error = [&](const ForeseeOptions& options) {
+    return usage_error([&] { foresee(planned, fp32, here, options); });
+  };
+  EXPECT_THAT(error({.nodes = 2}), HasSubstr("say --network-gbit"));
+  EXPECT_THAT(error({.math = MathType::kBf16}), HasSubstr("--math bf16 is for other devices"));
+  EXPECT_THAT(error({.deployment = {.parallelism = Parallelism::kZero1}}),
+              HasSubstr("--parallelism zero1 is for other devices"));
+  EXPECT_THAT(error({.deployment = {.execution = Execution::kEager}}),
+              HasSubstr("--execution eager is for other devices"));
+  const Foresight two =
+      foresee(planned, fp32, here, {.nodes = 2, .deployment = {.node_network = 1e6}});
+  EXPECT_GT(two.time.exposed_seconds, 4.0 * static_cast<double>(planned.parameters) / 1e6 / 2);
 }
 
 }  // namespace

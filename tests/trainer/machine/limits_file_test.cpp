@@ -28,6 +28,10 @@ MachineLimits calibrated_limits() {
   out.dots[1].cores = {2, 1};
   out.dots[1].spread = 1.25;
   out.memory[0].triad_bytes_per_s = 1e9 / 3;
+  out.steps = {.work = {{"dot", DType::kBF16, {1, 2}, 1.125}},
+               .overheads = {{{1, 2}, 0, 0.03125}},
+               .sums_bytes_per_s = 1e10,
+               .deviation = 0.0625};
   return out;
 }
 
@@ -41,6 +45,9 @@ TEST(LimitsFile, WhatIsWrittenIsReadBackToTheLastBit) {
   EXPECT_EQ(found.limits.dots[0].flops_per_s, 123456789012.5);
   EXPECT_EQ(found.limits.memory[0].triad_bytes_per_s, 1e9 / 3);
   EXPECT_EQ(found.limits.dots[1].cores, (BusyCores{2, 1}));
+  EXPECT_EQ(work_factor(found.limits.steps, "dot", DType::kBF16, {1, 2}), 1.125);
+  EXPECT_EQ(step_overhead(found.limits.steps, {1, 2}).waits, 0.03125);
+  EXPECT_EQ(found.limits.steps.deviation, 0.0625);
   EXPECT_EQ(found.limits.origin(), "calibrated 2026-11-23T05:40:12Z");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"limits.json"}) << "no temporary is left";
 }
@@ -77,7 +84,20 @@ TEST(LimitsFile, ATextThatWasCutAnywhereIsDamaged) {
     EXPECT_NE(refused_limits(text.substr(0, bytes)), "");
 }
 
+TEST(LimitsFile, FilesThatKnowNothingOfStepsAreRead) {
+  const TemporaryFolder folder;
+  MachineLimits limits = calibrated_limits();
+  limits.steps = {};
+  const std::string text = with_text(to_json(limits), " \"steps\": null,\n", "");
+  const FoundLimits found = read_limits(folder.write("limits.json", text), kTestMachine);
+  EXPECT_EQ(found.warning, "");
+  EXPECT_FALSE(found.limits.steps.measured());
+}
+
 TEST(LimitsFile, WhatNoMachineHasIsRefused) {
+  EXPECT_THAT(refused_limits(
+                  with_text(to_json(calibrated_limits()), "\"factor\": 1.125", "\"factor\": -1")),
+              HasSubstr("factor is -1, which no machine has"));
   const std::string text = to_json(calibrated_limits());
   EXPECT_THAT(refused_limits("[1, 2]"), HasSubstr("it is not a calibration"));
   EXPECT_THAT(refused_limits("\x80\xff"), HasSubstr(":1:1: not valid JSON"));

@@ -171,9 +171,9 @@ class MpiTransport final : public Transport {
 
 namespace {
 
-/// A message of an all-reduce between nodes is sent at once. OpenMPI asks for permission from 64 KiB
-/// on, and over TCP that question waits behind the data of the message before: an all-reduce then
-/// took 1.4 times as long as the link needs. A value that the user chose stays.
+/// A message of an all-reduce between nodes is sent at once. OpenMPI asks for permission from 64
+/// KiB on, and over TCP that question waits behind the data of the message before: an all-reduce
+/// then took 1.4 times as long as the link needs. A value that the user chose stays.
 void send_pieces_at_once() {
   constexpr std::int64_t kHeaders = std::int64_t{16} * 1024;
   const std::int64_t piece = piece_elements(1, DType::kU8);  // bytes that one member sums

@@ -33,7 +33,7 @@ struct StepRatesTest : testing::Test {
   static std::shared_ptr<const CompiledStep> plan(const SampleModel& model) {
     const Registry registry = built_in();
     return plan_config(parse_config(model.config, std::string(model.name), registry).config,
-                       registry, MaxIsa::kAvx2)
+                       registry)
         .step;
   }
 

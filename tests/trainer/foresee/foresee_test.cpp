@@ -247,7 +247,7 @@ TEST_F(ForeseeTest, ThisMachineIsForeseenByItsOwnCommands) {
   const DeviceProfile here = calibrated_test_machine();
   const ForeseenStep planned = foreseen_step(
       fp32.config,
-      planner_for_this_machine(fp32.config, registry, MaxIsa::kAvx2).plan(fp32.config));
+      planner_for_this_machine(fp32.config, registry, MaxIsa::kAuto).plan(fp32.config));
   const Foresight one = foresee(planned, fp32, here, {});
   EXPECT_TRUE(one.calibrated);
   EXPECT_NEAR(one.high / one.time.seconds, std::exp(0.12816), 1e-12);

@@ -32,6 +32,7 @@ import textwrap
 import numpy
 from scipy.optimize import least_squares
 
+from intervals import best_constant_score, interval_score
 from published_rows import ROOT, Predictor, read_rows
 import spread as spreads
 
@@ -141,13 +142,21 @@ def device_class(row):
 
 
 def cross_validate(fit, logs):
+    """Errors of the rows of each name by a fit without them, and what their 80 % intervals are worth, of which the
+    residual's deviation is that of all rows."""
+    chosen = numpy.ones(len(fit.rows), bool)
+    parameters = best_deviation(fit, logs, fit.covariance(fit.slopes(logs), chosen))
+    deviation = fit.residual.deviation(parameters)
     for what, key in (("device", lambda row: row["device"]), ("class", device_class),
                       ("model", lambda row: row["model"]), ("source", lambda row: row["source"])):
         names = numpy.array([key(row) for row in fit.rows])
-        errors, _ = fit.errors_without(names, logs)
+        errors, variances = fit.errors_without(names, logs)
+        half = spreads.EIGHTY_PERCENT * numpy.sqrt(variances + deviation ** 2)
+        gain = 1 - numpy.mean(interval_score(errors, half)) / best_constant_score(errors)
         for name in sorted(set(names)):
             print(f"    {name[-60:]:60} {describe(errors[names == name])}")
-        print(f"without the {what:7} {describe(errors)}", flush=True)
+        print(f"without the {what:7} {describe(errors)}  covered {100 * numpy.mean(abs(errors) <= half):4.1f} %  "
+              f"score {100 * gain:+5.1f} %", flush=True)
 
 
 def best_deviation(fit, logs, covariance):

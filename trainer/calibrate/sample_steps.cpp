@@ -50,7 +50,7 @@ class SampleJobs {
     write_file(file, std::string(sample.model.config), ErrorKind::kUsage);
     std::vector<std::string> command{"train", file};
     command.insert(command.end(), overrides.begin(), overrides.end());
-    const JobEnd end = run_job(sample.ranks, std::move(command), kMaxJobSeconds);
+    JobEnd end = run_job(sample.ranks, std::move(command), kMaxJobSeconds);
     if (!end.well()) return end;
     const Config config = load_config(file, registry_, overrides).config;
     const PlannedRun run = plan_config(config, registry_, max_);

@@ -80,9 +80,9 @@ int show(const CommandCall& call, const std::string& file) {
 
 /// Under mpirun: measures the sums only.
 int measure_sums(const CommandCall& call) {
-  const auto path = call.arguments.value("all-reduce");
+  const std::string path = call.arguments.value("all-reduce").value_or(kAnyPath);
   LS_USER_CHECK(path == kAnyPath || path == kOverTcp, "--all-reduce takes no path but {}, not '{}'",
-                kOverTcp, *path);
+                kOverTcp, path);
   LS_USER_CHECK(call.settings.under_launcher && call.settings.world_size > 1,
                 "--all-reduce measures the sums over the ranks of a job: "
                 "mpirun -n 2 lockstep calibrate --all-reduce");

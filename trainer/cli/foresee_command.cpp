@@ -31,7 +31,8 @@ ForeseeOptions options_of(const Arguments& arguments) {
   Deployment& to = out.deployment;
   to.execution = choice<Execution>(arguments, "execution", kExecutions).value_or(to.execution);
   out.alternatives = arguments.has("alternatives");
-  const Key gigabits{.name = "network-gbit", .member = Member<double>{}, .range = above(0)};
+  const Key gigabits{
+      .name = "network-gbit", .member = Member<double>{}, .range = above(0), .doc = ""};
   constexpr double kBytesOfGigabit = 1e9 / 8;
   if (const auto network = arguments.number("network-gbit", gigabits))
     to.node_network = *network * kBytesOfGigabit;

@@ -237,7 +237,8 @@ DeviceProfile calibrated_test_machine() {
   MachineLimits limits = default_limits({"model", "Test CPU", 2, Isa::kAvx2, Bf16Units::kNone});
   limits.calibration.measured = true;
   limits.calibration.date = "2026-11-23T05:40:12Z";
-  limits.steps = {.work = {{"dot", DType::kF32, {1, 1}, 1.5}}, .deviation = 0.1};
+  limits.steps.work = {{"dot", DType::kF32, {1, 1}, 1.5}};
+  limits.steps.deviation = 0.1;
   return calibrated_device(limits);
 }
 
@@ -255,7 +256,7 @@ TEST_F(ForeseeTest, ThisMachineIsForeseenByItsOwnCommands) {
   for (const TimePart& part : one.time.parts) {
     sum += part.seconds;
     EXPECT_EQ(part.assumed, 0) << part.name;
-    if (part.name == "dot") EXPECT_DOUBLE_EQ(part.seconds, 1.5 * part.data_sheet);
+    EXPECT_DOUBLE_EQ(part.seconds, (part.name == "dot" ? 1.5 : 1) * part.data_sheet) << part.name;
   }
   EXPECT_DOUBLE_EQ(sum, one.time.seconds);
   const auto error = [&](const ForeseeOptions& options) {

@@ -74,8 +74,8 @@ class RandomGroup {
     if (shape == domain_) full_.push_back(id);
     return id;
   }
-  ValueId elementwise(Op op, Ids operands, Attrs attrs = {}) {
-    return body_->add(op, std::move(operands), std::move(attrs));
+  ValueId elementwise(Op op, const Ids& operands, const Attrs& attrs = {}) {
+    return body_->add(op, operands, attrs);
   }
   void add_output(ValueId id) {
     const bool is_member = (*body_)[id].op != Op::kInput;
@@ -107,7 +107,7 @@ class RandomGroup {
     }
     const ValueId operand = add_operand(one_of<DType>({DType::kF32, DType::kBF16}), shape);
     full_.push_back(elementwise(Op::kBroadcast, {operand},
-                                {{Attr::kShape, domain_.sizes()}, {Attr::kDims, std::move(dims)}}));
+                                {{Attr::kShape, domain_.sizes()}, {Attr::kDims, dims}}));
   }
 
   /// Of an operand with more elements around it, or that many.
@@ -147,12 +147,12 @@ class RandomGroup {
     const Op op = axis_ == 0 ? one_of<Op>({Op::kReduceMax, Op::kReduceMin})
                              : one_of<Op>({Op::kReduceSum, Op::kReduceMax, Op::kReduceMin});
     const ValueId from = recent_of(full_);
-    const ValueId row = elementwise(op, {from}, {{Attr::kDims, std::move(dims)}});
+    const ValueId row = elementwise(op, {from}, {{Attr::kDims, dims}});
     rows_.push_back(row);
     Attrs::Ints kept;
     for (int d = 0; d < axis_; ++d) kept.push_back(d);
-    const ValueId spread = elementwise(
-        Op::kBroadcast, {row}, {{Attr::kShape, domain_.sizes()}, {Attr::kDims, std::move(kept)}});
+    const ValueId spread =
+        elementwise(Op::kBroadcast, {row}, {{Attr::kShape, domain_.sizes()}, {Attr::kDims, kept}});
     // As norms do: what was reduced is used again.
     full_.push_back(elementwise(Op::kSubtract, {from, spread}));
   }
@@ -198,7 +198,7 @@ class RandomGroup {
     if (axis_ == 0 || axis_ == domain_.rank() || below(2) == 0) return;
     Attrs::Ints dims;
     for (int d = 0; d < axis_; ++d) dims.push_back(d);
-    add_output(elementwise(Op::kReduceSum, {recent_of(full_)}, {{Attr::kDims, std::move(dims)}}));
+    add_output(elementwise(Op::kReduceSum, {recent_of(full_)}, {{Attr::kDims, dims}}));
   }
 
   void add_concatenation() {
@@ -237,6 +237,7 @@ std::vector<HostTensor> run_one_by_one(const Case& c) {
     values.push_back(run_case(member));
   }
   std::vector<HostTensor> out;
+  out.reserve(body.outputs.size());
   for (const ValueId id : body.outputs) out.push_back(values[static_cast<std::size_t>(id)]);
   return out;
 }

@@ -167,10 +167,6 @@ class MpiTransport final : public Transport {
   std::vector<MPI_Status> statuses_;
 };
 
-}  // namespace
-
-namespace {
-
 /// A message of an all-reduce between nodes is sent at once. OpenMPI asks for permission from 64
 /// KiB on, and over TCP that question waits behind the data of the message before: an all-reduce
 /// then took 1.4 times as long as the link needs. A value that the user chose stays.

@@ -73,9 +73,8 @@ struct WorkFactor {
 /// What a step takes beside its commands.
 struct StepOverhead {
   BusyCores cores;
-  double node_seconds =
-      0;             ///< for each node that the step records: the host's core is the device's
-  double waits = 0;  ///< share of the commands' time in which ranks wait for one another
+  double node_seconds = 0;  ///< for each node that the step records: the core is the host's, too
+  double waits = 0;         ///< share of the commands' time in which ranks wait for one another
 };
 
 /// Measured in training steps of models that are made for it.

@@ -142,6 +142,7 @@ CollectiveHeader header_of(const CollectiveRequest& request) {
   out.bucket = request.bucket;
   out.root = request.kind == CollectiveKind::kBroadcast ? request.root : 0;
   out.signature = request.signature;
+  out.virtual_ns = request.virtual_ns;
   if (request.carried != nullptr) out.digest = request.carried->digest;
   return out;
 }

@@ -24,8 +24,8 @@ std::string_view name_of(CollectiveKind kind);
 
 /// A message of fixed layout (host byte order: ranks run the same build on like machines).
 struct CollectiveHeader {
-  static constexpr std::uint32_t kProtocol = 0x4C530003;  // "LS", version 3
-  static constexpr std::size_t kTextBytes = 176;
+  static constexpr std::uint32_t kProtocol = 0x4C530004;  // "LS", version 4
+  static constexpr std::size_t kTextBytes = 168;
 
   std::uint32_t protocol = kProtocol;
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -35,11 +35,12 @@ struct CollectiveHeader {
   std::int64_t step = -1;
   std::int64_t count = 0;  ///< elements; 0 for an exchange
   std::int32_t bucket = -1;
-  std::int32_t root = 0;       ///< broadcast only, else 0
-  std::int64_t offset = -1;    ///< where the data lies in the rank's shared memory; -1: elsewhere
-  Hash128 signature;           ///< see CollectiveRequest; for an exchange the hash of its tag
-  Hash128 digest;              ///< of the state, or of the value to agree on; 0: none
-  char text[kTextBytes] = {};  ///< an exchange's tag or the failure; truncated, ends with 0
+  std::int32_t root = 0;        ///< broadcast only, else 0
+  std::int64_t offset = -1;     ///< where the data lies in the rank's shared memory; -1: elsewhere
+  std::int64_t virtual_ns = 0;  ///< see CollectiveRequest; never compared
+  Hash128 signature;            ///< see CollectiveRequest; for an exchange the hash of its tag
+  Hash128 digest;               ///< of the state, or of the value to agree on; 0: none
+  char text[kTextBytes] = {};   ///< an exchange's tag or the failure; truncated, ends with 0
 };
 static_assert(sizeof(CollectiveHeader) == 256);
 static_assert(std::is_trivially_copyable_v<CollectiveHeader>);

@@ -16,12 +16,15 @@ CollectiveVerdict judge(std::span<const CollectiveHeader> headers) {
   if (!out.failure) out.mismatch = describe_mismatch(headers);
   for (const CollectiveHeader& header : headers)
     out.digests_differ |= header.digest != headers[0].digest;
+  for (const CollectiveHeader& header : headers)
+    out.latest_virtual_ns = std::max(out.latest_virtual_ns, header.virtual_ns);
   return out;
 }
 
 PostedVerdict to_post(const CollectiveVerdict& verdict) {
   PostedVerdict out;
   out.digests_differ = verdict.digests_differ;
+  out.latest_virtual_ns = verdict.latest_virtual_ns;
   std::string text;
   if (verdict.failure) {
     out.code = PostedVerdict::Code::kFailure;
@@ -38,6 +41,7 @@ PostedVerdict to_post(const CollectiveVerdict& verdict) {
 CollectiveVerdict from_posted(const PostedVerdict& posted) {
   CollectiveVerdict out;
   out.digests_differ = posted.digests_differ;
+  out.latest_virtual_ns = posted.latest_virtual_ns;
   switch (posted.code) {
     case PostedVerdict::Code::kGoOn: break;
     case PostedVerdict::Code::kMismatch: out.mismatch = posted.text; break;
@@ -52,12 +56,13 @@ CollectiveVerdict from_posted(const PostedVerdict& posted) {
 
 /// A summary of the headers of one caller, or of several. Sent as bytes.
 struct HeaderExchange::Summary {
-  CollectiveHeader first;  ///< of the first rank
+  CollectiveHeader first;  ///< of the first rank, with the latest time of all
   std::uint32_t same = 1;  ///< the others' headers match it, and no rank failed
   std::uint32_t same_digest = 1;
   std::uint64_t unused = 0;
 
   void add(const Summary& other) {
+    first.virtual_ns = std::max(first.virtual_ns, other.first.virtual_ns);
     same = same & other.same & static_cast<std::uint32_t>(matches(first, other.first));
     same_digest = same_digest & other.same_digest &
                   static_cast<std::uint32_t>(first.digest == other.first.digest);
@@ -121,6 +126,7 @@ CollectiveVerdict HeaderExchange::compare_between_peers(const std::vector<Collec
   summary = summary_of_all(peers, summary);
   CollectiveVerdict verdict;
   verdict.digests_differ = summary.same_digest == 0;
+  verdict.latest_virtual_ns = summary.first.virtual_ns;
   if (summary.same != 0) return verdict;
 
   std::string bytes;

@@ -23,6 +23,7 @@ struct CollectiveVerdict {
   std::optional<Error> failure;         ///< see describe_failure
   std::optional<std::string> mismatch;  ///< see describe_mismatch
   bool digests_differ = false;          ///< of headers that otherwise match
+  std::int64_t latest_virtual_ns = 0;   ///< of all ranks
 };
 
 class HeaderExchange {

@@ -324,6 +324,8 @@ void QueuedCommunicator::progress(Job job) {
     if (not_ready != nullptr) set_failure(job.header, not_ready);
     const CollectiveVerdict verdict = exchange_headers(job);
     if (verdict.mismatch) throw Error(ErrorKind::kPeer, *verdict.mismatch);
+    if (job.request.latest_virtual_ns != nullptr)
+      *job.request.latest_virtual_ns = verdict.latest_virtual_ns;
     if (!verdict.failure && verdict.digests_differ && job.request.carried != nullptr) {
       if (on_own_thread()) tell_difference(job);
       leave_to_own_thread(std::move(job));

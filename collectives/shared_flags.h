@@ -37,6 +37,7 @@ struct PostedVerdict {
   Code code = Code::kGoOn;
   std::uint16_t failure = 0;  ///< ErrorKind, of kFailure
   bool digests_differ = false;
+  std::int64_t latest_virtual_ns = 0;
   char text[kTextBytes] = {};  ///< truncated, ends with 0
 };
 

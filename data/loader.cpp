@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "data/samples/fetch.h"
 
@@ -52,7 +53,8 @@ class StepLengths {
 
 OrderedFetch::Fetch micro_batch_fetch(const DatasetPtr& dataset, const StepSampler& sampler,
                                       const LoaderOptions& options,
-                                      const std::shared_ptr<SkippedSamples>& skipped) {
+                                      const std::shared_ptr<SkippedSamples>& skipped,
+                                      const std::shared_ptr<FetchCosts>& costs) {
   LS_USER_CHECK(options.first_step >= 0, "the first step must not be negative, but is {}",
                 options.first_step);
   LS_USER_CHECK(options.micro_batch_size >= 1, "micro_batch_size must be at least 1, not {}",
@@ -67,15 +69,17 @@ OrderedFetch::Fetch micro_batch_fetch(const DatasetPtr& dataset, const StepSampl
       options.micro_batch_size, sampler.global_batch_size());
   check_padding(options.padding);
   const auto lengths = std::make_shared<StepLengths>(dataset, sampler, options.padding);
-  return [dataset, lengths, sampler, skipped, first = options.first_micro_batch,
+  return [dataset, lengths, sampler, skipped, costs, first = options.first_micro_batch,
           micro_batch_size = options.micro_batch_size, padding = options.padding,
           beside = options.beside, spans = options.spans](std::int64_t step, std::int64_t part) {
+    const std::int64_t begin = thread_cpu_ns();
     if (part == 0 && beside) beside(step);
     const DrawKey key{sampler.seed(), sampler.epoch_of(step)};
     FetchedBatch out =
         fetch_batch(*dataset, sampler.micro_batch_indices(step, first + part, micro_batch_size),
                     key, padding, lengths->of(step), spans);
     skipped->add(step, part, out.reasons());
+    costs->add(step, thread_cpu_ns() - begin);
     return std::move(out.fields);
   };
 }
@@ -84,7 +88,8 @@ OrderedFetch::Fetch micro_batch_fetch(const DatasetPtr& dataset, const StepSampl
 
 Loader::Loader(const DatasetPtr& dataset, const StepSampler& sampler, const LoaderOptions& options)
     : skipped_(std::make_shared<SkippedSamples>()),
-      fetch_(micro_batch_fetch(dataset, sampler, options, skipped_),
+      costs_(std::make_shared<FetchCosts>()),
+      fetch_(micro_batch_fetch(dataset, sampler, options, skipped_, costs_),
              {.first = options.first_step,
               .end = options.end_step,
               .parts = options.micro_batches,
@@ -95,7 +100,7 @@ Loader::Loader(const DatasetPtr& dataset, const StepSampler& sampler, const Load
 StepBatch Loader::next() {
   const std::int64_t step = fetch_.position();
   std::vector<HostBatch> micro_batches = fetch_.next();
-  return {step, std::move(micro_batches), skipped_->take(step)};
+  return {step, std::move(micro_batches), skipped_->take(step), costs_->take(step)};
 }
 
 }  // namespace lockstep

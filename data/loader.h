@@ -10,6 +10,7 @@
 
 #include "core/base/activity.h"
 #include "core/base/spans.h"
+#include "data/fetch_costs.h"
 #include "data/ordered_fetch.h"
 #include "data/sampler.h"
 #include "data/samples/dataset.h"
@@ -25,6 +26,7 @@ struct StepBatch {
   std::vector<HostBatch> micro_batches;
   /// The reason for each sample of these micro-batches that could not be read and was replaced.
   std::vector<std::string> skipped = {};
+  std::int64_t cpu_ns = 0;  ///< that workers spent on it
 };
 
 struct LoaderOptions {
@@ -58,6 +60,7 @@ class Loader {
 
  private:
   std::shared_ptr<SkippedSamples> skipped_;
+  std::shared_ptr<FetchCosts> costs_;
   OrderedFetch fetch_;
 };
 

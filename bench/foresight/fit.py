@@ -41,6 +41,9 @@ import spread as spreads
 NOISE = 0.16
 #: Beyond so many of them a residual counts linearly.
 ROBUST = 2.0
+#: By which logarithms of constants change to find slopes: the times that follow are far more than the nanosecond to
+#: which they are rounded.
+STEP = 1e-4
 #: The n rows of one model from one source count as n to this power.
 GROUP_POWER = 0.65
 
@@ -50,9 +53,10 @@ class Fit:
         self.predictor = predictor
         self.known = [i for i, problem in enumerate(predictor.problems) if problem is None]
         rows = self.rows = [rows[i] for i in self.known]
-        self.names = [name for name, _, _ in predictor.constants]
-        self.prior = numpy.log([value for _, value, _ in predictor.constants])
-        self.spread = numpy.array([spread for _, _, spread in predictor.constants])
+        self.names = [name for name, *_ in predictor.constants]
+        self.prior = numpy.log([prior for _, prior, _, _ in predictor.constants])
+        self.spread = numpy.array([spread for _, _, spread, _ in predictor.constants])
+        self.fitted = numpy.log([fitted for _, _, _, fitted in predictor.constants])
         self.published = numpy.array([float(row["step_ms"]) for row in rows])
         groups = [(row["source"], row["model"], row["precision"]) for row in rows]
         sizes = collections.Counter(groups)
@@ -75,7 +79,8 @@ class Fit:
                             for unit in numpy.eye(len(logs))]).T
 
     def solve(self, chosen, start=None):
-        """The logarithms of the constants that fit these rows best."""
+        """The logarithms of the constants that fit these rows best, from `start`, or from both the priors and what
+        the program has: there are several minima."""
         triangle = None
         if self.parameters is not None:
             covariance = self.residual.covariance(self.parameters)[numpy.ix_(chosen, chosen)]
@@ -88,8 +93,14 @@ class Fit:
                 out.append(numpy.linalg.solve(triangle, errors))
             return numpy.concatenate(out)
 
-        return least_squares(residuals, self.prior if start is None else start, max_nfev=60,
-                             diff_step=1e-4, xtol=1e-5, ftol=1e-6).x
+        def slopes(logs):
+            base = residuals(logs)
+            return numpy.array([(residuals(logs + STEP * unit) - base) / STEP
+                                for unit in numpy.eye(len(logs))]).T
+
+        starts = [self.prior, self.fitted] if start is None else [start]
+        found = [least_squares(residuals, each, slopes, max_nfev=60, xtol=1e-5, ftol=1e-6) for each in starts]
+        return min(found, key=lambda one: one.cost).x
 
     def estimate_residual(self, logs):
         slopes = self.slopes(logs)

@@ -7,9 +7,9 @@
 //    "gradient_bytes": 4, "micro_batches": 1, "node_network": 2.5e10}
 //
 // of which the last one may be left out. With "blend": [[words], share] so much of the time is that
-// of these words. The first line of the output is {"constants": [[name, prior, spread], ...],
-// "errors": [text or null for each row], "traits": [what a row's residual depends on]}. Then each
-// line of the standard input is answered by a line:
+// of these words. The first line of the output is {"constants": [[name, prior, spread, fitted],
+// ...], "errors": [text or null for each row], "traits": [what a row's residual depends on]}. Then
+// each line of the standard input is answered by a line:
 //
 //   [constant, ...]                             [ms of each row]
 //   {"given": [[[row, ms], ...] for each row]}  {"ms": [...], "factors": [...]}
@@ -81,7 +81,9 @@ void scale(StepWork& work, const json& by) {
   }
   work.fused.bytes *= bytes;
   work.calls.bytes *= bytes;
-  work.parameters = by.at("parameters");
+  const double parameters = by.at("parameters");
+  for (BucketWork& bucket : work.buckets) bucket.bytes *= parameters / work.parameters;
+  work.parameters = parameters;
 }
 
 Row read_row(const json& row, Steps& steps) {
@@ -190,8 +192,13 @@ void run(const std::string& path) {
     }
   }
   json constants = json::array();
-  for (const CostConstantRow& row : cost_constant_rows())
-    constants.push_back({row.name, row.prior, row.spread});
+  std::vector<double> fitted = values_of(fitted_constants().constants);
+  const std::vector<CostConstantRow> rows_of_constants = cost_constant_rows();
+  fitted.resize(rows_of_constants.size(), 1);  // before the first fit of another set of constants
+  for (std::size_t i = 0; i < fitted.size(); ++i) {
+    const CostConstantRow& row = rows_of_constants[i];
+    constants.push_back({row.name, row.prior, row.spread, fitted[i]});
+  }
   std::cout << json{{"constants", constants},
                     {"errors", errors},
                     {"traits", of_each(rows, [](const Row& row) { return to_json(traits(row)); })}}

@@ -20,6 +20,9 @@ class SteadyClock final : public Clock {
   std::int64_t now_ns() const override;
 };
 
+/// Nanoseconds of CPU time that the calling thread has used.
+std::int64_t thread_cpu_ns();
+
 /// A clock whose time the caller sets.
 class ManualClock final : public Clock {
  public:

@@ -76,11 +76,6 @@ void set_sizes(const Graph& graph, const Node& node, KernelWork& work) {
   if (op_class == OpClass::kAttention) return set_attention(graph, node, work);
 }
 
-bool is_heavy(const Node& node) {
-  const OpClass op_class = info_of(node.op).op_class;
-  return op_class == OpClass::kContraction || op_class == OpClass::kAttention;
-}
-
 bool is_leaf(const Node& node) {
   return node.op == Op::kInput || node.op == Op::kConstant || node.op == Op::kIota ||
          node.op == Op::kReplicaId;
@@ -137,23 +132,37 @@ struct Calls {
       const Place place{origin.file, origin.line, origin.scope, origin.gradient};
       const auto found = last.find(place);
       const bool joins = found != last.end() &&
-                         !(is_heavy(node) && heavy[static_cast<std::size_t>(found->second)]);
+                         !(is_heavy_kernel(node) && heavy[static_cast<std::size_t>(found->second)]);
       const std::int32_t at = joins ? found->second : static_cast<std::int32_t>(heavy.size());
       if (!joins) heavy.push_back(false);
       last[place] = at;
       of[index_of(id)] = at;
-      if (is_heavy(node)) heavy[static_cast<std::size_t>(at)] = true;
+      if (is_heavy_kernel(node)) heavy[static_cast<std::size_t>(at)] = true;
     }
   }
 };
 
 }  // namespace
 
+bool is_heavy_kernel(const Node& node) {
+  const OpClass op_class = info_of(node.op).op_class;
+  return op_class == OpClass::kContraction || op_class == OpClass::kAttention;
+}
+
+bool is_other_kernel(const Node& node) {
+  return !is_leaf(node) && !is_view(node) && !is_heavy_kernel(node);
+}
+
+ValueId shown_value(const Graph& graph, ValueId id) {
+  while (is_view(graph[id])) id = graph[id].operands[0];
+  return id;
+}
+
 std::vector<KernelWork> heavy_kernels(const Graph& step) {
   const Calls calls(step);
   std::vector<KernelWork> out;
   for (ValueId id = 0; id < step.size(); ++id) {
-    if (calls.of[index_of(id)] < 0 || !is_heavy(step[id])) continue;
+    if (calls.of[index_of(id)] < 0 || !is_heavy_kernel(step[id])) continue;
     const Cost cost = cost_of(step, id);
     KernelWork work{.flops = cost.flops, .bytes = cost.bytes_read + cost.bytes_written};
     set_sizes(step, step[id], work);
@@ -165,8 +174,7 @@ std::vector<KernelWork> heavy_kernels(const Graph& step) {
 Traffic fused_traffic(const Graph& program) {
   Traffic out;
   for (ValueId id = 0; id < program.size(); ++id) {
-    const Node& node = program[id];
-    if (is_leaf(node) || is_view(node) || is_heavy(node)) continue;
+    if (!is_other_kernel(program[id])) continue;
     const Cost cost = cost_of(program, id);
     out.bytes += cost.bytes_read + cost.bytes_written;
     out.kernels += 1;

@@ -39,6 +39,13 @@ struct Traffic {
   double kernels = 0;
 };
 
+/// Whether a node is a dot, a convolution or an attention, ...
+bool is_heavy_kernel(const Node& node);
+/// ... or another kernel: leaves, and nodes that only name values, run nothing.
+bool is_other_kernel(const Node& node);
+/// The value that a node names which itself writes nothing, such as a reshape.
+ValueId shown_value(const Graph& graph, ValueId id);
+
 /// The dots, convolutions and attentions of a recorded step, of one micro-batch.
 std::vector<KernelWork> heavy_kernels(const Graph& step);
 

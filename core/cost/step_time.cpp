@@ -5,14 +5,16 @@
 
 #include "core/cost/collective_time.h"
 #include "core/cost/product_time.h"
+#include "core/virtual_time/event_rule.h"
 
 namespace lockstep {
 namespace {
 
 constexpr double kForwardShare = 1.0 / 3;  ///< of a micro-batch's time; full recomputation adds it
 constexpr double kBackwardShare = 2.0 / 3;
+constexpr double kFp32Bytes = 4;
 constexpr double kDispatchSharpness = 6;  ///< of the maximum of device and host
-constexpr double kBucketBytes = 25e6;
+constexpr double kMessageBytes = 25e6;
 constexpr double kFewestBuckets = 4;
 
 double count_of(const std::vector<KernelWork>& work) {
@@ -37,7 +39,8 @@ double launch_us(const DeviceProfile& device, Execution execution, const CostCon
   __builtin_unreachable();
 }
 
-/// All communication of a step, and what of it the step waits for.
+/// All communication of a step. Of that of divided weights, also what the step waits for: no
+/// event rule says it.
 struct Exchange {
   KernelTime sent;
   double exposed = 0;
@@ -54,6 +57,8 @@ struct StepModel {
   static TimePart part(std::string_view name, const KernelTime& time) {
     return {name, time.seconds, time.data_sheet, time.assumed};
   }
+
+  static constexpr std::size_t kHeavyParts = 3;  ///< of kernels(): those of `work.heavy`
 
   std::vector<TimePart> kernels() const {
     KernelTime dots, convolutions, attention;
@@ -112,29 +117,49 @@ struct StepModel {
     __builtin_unreachable();
   }
 
-  Exchange exchange(double compute) const {
-    if (deployment.devices <= 1) return {};
-    return deployment.parallelism == Parallelism::kFsdp ||
-                   deployment.parallelism == Parallelism::kHsdp
-               ? exchange_shards(compute)
-               : exchange_gradients(compute);
+  double wire_bytes(const BucketWork& bucket) const {
+    return bucket.bytes * deployment.gradient_bytes / kFp32Bytes;
   }
 
-  /// Buckets are all-reduced during the backward pass of the last micro-batch.
-  Exchange exchange_gradients(double compute) const {
-    const double bytes = work.parameters * deployment.gradient_bytes;
-    const KernelTime sent = all_reduce_time(bytes, buckets(bytes), device, deployment, constants);
+  bool divides_weights() const {
+    return deployment.parallelism == Parallelism::kFsdp ||
+           deployment.parallelism == Parallelism::kHsdp;
+  }
+
+  /// Buckets are all-reduced during the backward pass of the last micro-batch, which takes `heavy`
+  /// seconds for products and attention and `other` seconds for all else.
+  Exchange exchange_gradients(double heavy, double other, StepDurations& to) const {
+    Exchange out;
+    double all = 0;
+    for (const BucketWork& bucket : work.buckets) all += wire_bytes(bucket);
+    const double messages = std::max(all / kMessageBytes, kFewestBuckets);
+    for (const BucketWork& bucket : work.buckets) {
+      const double bytes = wire_bytes(bucket);
+      const KernelTime sent =
+          all_reduce_time(bytes, messages * bytes / all, device, deployment, constants);
+      to.buckets.push_back(
+          {.ready_ns = to_ns(bucket.heavy_share * heavy + bucket.traffic_share * other),
+           .all_reduce_ns = to_ns(sent.seconds)});
+      out.sent = out.sent + sent;
+    }
+    return out;
+  }
+
+  /// What a step loses to its all-reduces in all: the buckets tell how much of it is waiting. The
+  /// rest is what all-reduces beside kernels cost these.
+  double lost_to_gradients(double sent, double compute) const {
     const double hides = constants.overlap * kBackwardShare * compute / work.micro_batches;
-    return {sent, softly_above(sent.seconds, hides) + constants.last_bucket * sent.seconds};
+    return std::min(softly_above(sent, hides) + constants.last_bucket * sent, sent);
   }
 
   /// Weights are gathered for the forward and the backward pass of every micro-batch, gradients are
   /// reduce-scattered: one and a half all-reduces of 16 bits, or of fp32. With kHsdp within nodes,
   /// and the shards' gradients are then all-reduced between nodes.
   Exchange exchange_shards(double compute) const {
+    if (deployment.devices <= 1) return {};
     constexpr double kAllReduces = 1.5, kFewestMessages = 20, kLeastBytes = 2;
     const double bytes = work.parameters * std::max(stored_bytes(deployment.math), kLeastBytes);
-    const double messages = std::max(buckets(bytes), kFewestMessages);
+    const double messages = std::max(bytes / kMessageBytes, kFewestMessages);
     const bool hybrid = deployment.parallelism == Parallelism::kHsdp && deployment.nodes > 1;
     Deployment within = deployment;
     if (hybrid) {
@@ -153,9 +178,15 @@ struct StepModel {
     return {sent, constants.shard_exposed * sent.seconds +
                       softly_above(sent.seconds, constants.shard_overlap * compute)};
   }
-
-  static double buckets(double bytes) { return std::max(bytes / kBucketBytes, kFewestBuckets); }
 };
+
+/// With which a steady step loses so much to its all-reduces, if waiting does not cost more.
+std::int64_t interference_ppm(const StepDurations& step, std::int64_t lost_ns) {
+  constexpr std::int64_t kMillion = 1'000'000;
+  const StepTimes without = steady_step(step, 1);
+  const std::int64_t rest = lost_ns - without.exposed_ns();
+  return rest <= 0 || without.hidden_ns == 0 ? 0 : rest * kMillion / without.hidden_ns;
+}
 
 }  // namespace
 
@@ -179,29 +210,44 @@ std::optional<Parallelism> parse_parallelism(std::string_view name) {
 StepTime step_time(const StepWork& work, const DeviceProfile& device, const Deployment& deployment,
                    const CostConstants& constants) {
   const StepModel model{work, device, deployment, constants};
+  const std::int64_t micro_batches = std::max<std::int64_t>(std::llround(work.micro_batches), 1);
   StepTime out;
   out.parts = model.kernels();
-  double compute = 0;
+  double compute = 0, heavy = 0;
   for (const TimePart& part : out.parts) compute += part.seconds;
+  for (std::size_t i = 0; i < StepModel::kHeavyParts; ++i) heavy += out.parts[i].seconds;
   out.parts.push_back(model.dispatch(compute));
   compute += out.parts.back().seconds;
   out.parts.push_back(model.optimizer());
   const double update = out.parts.back().seconds;
 
-  const Exchange exchange = model.exchange(compute);
-  const KernelTime& sent = exchange.sent;
-  const double exposed = std::min(exchange.exposed, sent.seconds);
-  out.all_reduce_seconds = sent.seconds;
-  out.exposed_seconds = exposed;
-  const double share = sent.seconds > 0 ? exposed / sent.seconds : 0;
-  out.parts.push_back(StepModel::part("exposed communication", share * sent));
-  const double alone = compute + update + exposed;
-  const double wait =
-      alone * constants.straggler * std::log2(static_cast<double>(deployment.devices));
-  out.parts.push_back({"waits for the slowest", wait, 0, 0});
-  out.seconds = alone + wait;
+  StepDurations& durations = out.durations;
+  const auto times = static_cast<double>(micro_batches);
+  durations.micro_batch_ns = to_ns(compute / times);
+  Exchange exchange;
+  if (model.divides_weights()) {
+    exchange = model.exchange_shards(compute);
+    exchange.exposed = std::min(exchange.exposed, exchange.sent.seconds);
+  } else {
+    exchange = model.exchange_gradients(heavy / times, (compute - heavy) / times, durations);
+    durations.interference_ppm =
+        interference_ppm(durations, to_ns(model.lost_to_gradients(exchange.sent.seconds, compute)));
+  }
+  durations.update_ns = to_ns(update + exchange.exposed);
+  const StepTimes alone = steady_step(durations, micro_batches);
+  durations.waits_ns = std::llround(static_cast<double>(alone.end_ns) * constants.straggler *
+                                    std::log2(static_cast<double>(deployment.devices)));
   for (const KernelWork& each : work.heavy)
     out.flops += each.flops * static_cast<double>(each.count) * work.micro_batches;
+  durations.flops = out.flops;
+
+  const KernelTime& sent = exchange.sent;
+  out.all_reduce_seconds = sent.seconds;
+  out.exposed_seconds = seconds_of(alone.exposed_ns()) + exchange.exposed;
+  const double share = sent.seconds > 0 ? out.exposed_seconds / sent.seconds : 0;
+  out.parts.push_back(StepModel::part("exposed communication", share * sent));
+  out.parts.push_back({"waits for the slowest", seconds_of(durations.waits_ns), 0, 0});
+  out.seconds = seconds_of(alone.end_ns + durations.waits_ns);
   if (const auto peak = device.peak(deployment.math))
     out.utilization = out.flops / out.seconds / *peak;
   return out;

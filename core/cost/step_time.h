@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/cost/bucket_work.h"
 #include "core/cost/cost_constants.h"
 #include "core/cost/device_profile.h"
 #include "core/cost/kernel_work.h"
+#include "core/virtual_time/step_durations.h"
 
 namespace lockstep {
 
@@ -29,9 +31,10 @@ enum class Rematerialization : std::uint8_t { kNone, kSelective, kFull };
 
 /// What one device does in a step.
 struct StepWork {
-  std::vector<KernelWork> heavy;  ///< of one micro-batch, as what follows
-  Traffic fused;                  ///< what is left of all else if it is fused
-  Traffic calls;                  ///< all else, call by call
+  std::vector<KernelWork> heavy;         ///< of one micro-batch, as what follows
+  Traffic fused;                         ///< what is left of all else if it is fused
+  Traffic calls;                         ///< all else, call by call
+  std::vector<BucketWork> buckets = {};  ///< of the gradients
   double micro_batches = 1;
   double parameters = 0;  ///< elements, of the whole model
   double slots = 0;       ///< of the optimizer, for each parameter
@@ -64,7 +67,8 @@ struct TimePart {
 };
 
 struct StepTime {
-  double seconds = 0;
+  double seconds = 0;  ///< a steady step by the event rule (core/virtual_time) and `durations`
+  StepDurations durations = {};
   std::vector<TimePart> parts;    ///< they sum to it
   double all_reduce_seconds = 0;  ///< of all communication, hidden or not
   double exposed_seconds = 0;     ///< of it, what the step waits for
@@ -78,8 +82,8 @@ struct StepTime {
 StepTime step_time(const StepWork& work, const DeviceProfile& device, const Deployment& deployment,
                    const CostConstants& constants);
 
-/// The same step if it takes `factor` times as long, in all its parts. What they owe to the data
-/// sheet and to estimates stays, up to all of a part.
+/// The same step if it takes `factor` times as long, in all its parts but `durations`. What they
+/// owe to the data sheet and to estimates stays, up to all of a part.
 StepTime scaled(const StepTime& time, double factor);
 
 }  // namespace lockstep

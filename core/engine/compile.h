@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "core/ir/host_function.h"
 #include "core/ir/target.h"
 #include "core/runtime/compiled_step.h"
+#include "core/virtual_time/step_durations.h"
 
 namespace lockstep {
 
@@ -41,6 +43,8 @@ struct CompileOptions {
   /// Plans for a device whose kernels nobody knows: of plans only the memory counts, and they have
   /// no commands. Kernels take no scratch memory; fused groups overwrite what they could here.
   bool unknown_kernels = false;
+  /// What a step takes on the device that this rank stands for. Null: virtual time is not kept.
+  std::function<StepDurations(const CompiledStep&)> durations = {};
 };
 
 /// The host functions of the options, or an empty set.

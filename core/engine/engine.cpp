@@ -1,5 +1,6 @@
 #include "core/engine/engine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/error.h"
@@ -177,6 +178,7 @@ void Engine::mark_step(SyncReason reason, const std::source_location& where) {
     Cut cut = cut_of(trace, reason, where);
     cut.has_step = has_steps_;
     execution->program = compiler_->get(std::move(trace.graph), step_, cut);
+    note_virtual_work(*execution);
     if (log_.debug_level() >= 1) explain(*execution, where);
     // A value that differs between micro-batches does so in later steps.
     for (const std::int32_t output : execution->program->compiled->split.gradient_outputs)
@@ -202,6 +204,15 @@ void Engine::explain(StepExecution& execution, const std::source_location& where
               "still holds the old value",
               step, old.label.to_string(), old.type.to_string());
   };
+}
+
+/// What the host has done up to now, in virtual time.
+void Engine::note_virtual_work(StepExecution& execution) {
+  VirtualClock* clock = device_.virtual_clock();
+  if (clock == nullptr) return;
+  if (execution.program->id > newest_program_) clock->compiled();
+  newest_program_ = std::max(newest_program_, execution.program->id);
+  execution.host = clock->hand_over(execution.reason == SyncReason::kStepEnd);
 }
 
 /// The outputs are placeholders from now on.
@@ -349,9 +360,13 @@ EventPtr Engine::snapshot(std::span<const Tensor> values, std::vector<HostTensor
     bytes += static_cast<std::int64_t>(parts.back().to.bytes().size());
   }
   auto done = std::make_shared<Event>();
+  VirtualClock* clock = device_.virtual_clock();
+  std::vector<HostEvent> host;
+  if (clock != nullptr) host = clock->hand_over(false);
   device_.enqueue([this, parts = std::move(parts), bytes, done, failure = failure_,
-                   last = last_execution_, watch = state_watch_]() mutable {
+                   last = last_execution_, watch = state_watch_, clock, host]() mutable {
     last->snapshot = last->end_ns > 0;
+    if (clock != nullptr) clock->copy(host, bytes);
     try {
       if (const std::exception_ptr error = failure->get()) std::rethrow_exception(error);
       check_snapshot(parts);

@@ -146,6 +146,7 @@ class Engine final : private ReadObserver {
   void end_read() override;
   void name_reads(std::string_view name, std::int64_t step) override;
   void fail_outputs(const StepExecution& execution, const char* why);
+  void note_virtual_work(StepExecution& execution);
   std::shared_ptr<StepExecution> start_execution(const CutTrace& trace, SyncReason reason);
   void analyze(const CutTrace& trace);
   void explain(StepExecution& execution, const std::source_location& where);
@@ -171,6 +172,7 @@ class Engine final : private ReadObserver {
   bool in_step_ = false;
   bool reads_forbidden_ = false;
   bool has_steps_ = false;  ///< a loop numbers its steps
+  std::int64_t newest_program_ = -1;
   Cuts::RowId open_read_ = Cuts::kNoRow;
   std::int64_t read_begin_ns_ = 0;
   std::string read_name_;  ///< of a step's number; empty: any tensor

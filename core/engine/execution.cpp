@@ -27,6 +27,7 @@ class Run {
 
   void reserve() {
     count_micro_batches();
+    begin_virtual_time();
     reserve_results();
     reserve_scalars();
     const auto arena = std::max(program_.gradient.arena_bytes, program_.update.arena_bytes);
@@ -35,7 +36,7 @@ class Run {
       reduction_.emplace(program_.reduction,
                          Reduction::Context{device_.allocator(), device_.pool(), communicator_,
                                             device_.spans(), execution_.step, execution_.overlap,
-                                            to_compare(), execution_.correlation},
+                                            to_compare(), execution_.correlation, virtual_time()},
                          micro_batches_);
       reserve_gradient_outputs();
     }
@@ -88,8 +89,12 @@ class Run {
   }
 
   void hand_over() {
-    for (std::size_t i = 0; i < execution_.outputs.size(); ++i)
+    VirtualClock* clock = device_.virtual_clock();
+    const std::int64_t exists_ns = clock == nullptr ? 0 : clock->end(virtual_);
+    for (std::size_t i = 0; i < execution_.outputs.size(); ++i) {
       execution_.outputs[i]->buffers = std::move(results_[i]);
+      execution_.outputs[i]->exists_ns = exists_ns;
+    }
   }
 
   void publish() {
@@ -132,6 +137,18 @@ class Run {
     const std::int64_t steps = device_.options().steps_in_flight();
     execution_.results->grow_to(
         static_cast<std::size_t>(steps * result_bytes(program_, micro_batches_)));
+  }
+
+  void begin_virtual_time() {
+    VirtualClock* clock = device_.virtual_clock();
+    if (clock == nullptr) return;
+    virtual_.durations = &execution_.program->durations;
+    virtual_.micro_batches = micro_batches_;
+    if (execution_.reason == SyncReason::kStepEnd) virtual_.step = execution_.step;
+    clock->begin(execution_.host, virtual_);
+  }
+  VirtualExecution* virtual_time() {
+    return device_.virtual_clock() == nullptr ? nullptr : &virtual_;
   }
 
   /// Scalars are passed with the execution: they share one small device buffer.
@@ -270,6 +287,7 @@ class Run {
   Device& device_;
   Communicator& communicator_;
   std::int64_t micro_batches_ = 0;
+  VirtualExecution virtual_;
   BufferPtr scalars_;
   std::vector<std::byte*> scalar_memory_;  ///< per step input; null for device tensors
   BufferPtr arena_;

@@ -12,6 +12,7 @@
 #include "core/observe/cuts.h"
 #include "core/runtime/device_tensor.h"
 #include "core/trace/cut_trace.h"
+#include "core/virtual_time/virtual_clock.h"
 
 namespace lockstep {
 
@@ -47,6 +48,7 @@ struct StepExecution {
   std::shared_ptr<Reservation> results;
   std::shared_ptr<StateWatch> state_watch;  ///< hashes what was updated; null: no check
   CarriedDigestPtr carried;                 ///< compared with other ranks'; null: none
+  std::vector<HostEvent> host = {};         ///< before it was handed over, in virtual time
   bool updating = false;  ///< the update program has begun: donated memory may be half written
   /// If set, called for each old value that is copied because there is another lease on it.
   std::function<void(const DeviceTensor& old)> on_copy = {};

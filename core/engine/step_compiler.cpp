@@ -95,6 +95,7 @@ std::shared_ptr<const LoadedStep> StepCompiler::numbered(std::shared_ptr<LoadedS
                                                          const Hash128& structure) {
   loaded->id = programs_.add(loaded->compiled);
   loaded->name = program_name(loaded->id, reason, structure);
+  if (options_.durations) loaded->durations = options_.durations(*loaded->compiled);
   return loaded;
 }
 

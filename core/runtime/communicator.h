@@ -48,6 +48,11 @@ struct CollectiveRequest {
   EventPtr ready = {};     ///< the data may be used once this is set; null: at once
   /// Compared between ranks; null on all ranks if there is none.
   CarriedDigestPtr carried = {};
+  /// When the data exists on this rank in virtual time (core/virtual_time). It is not compared: the
+  /// latest of all ranks is written to `latest_virtual_ns`, unless that is null, before the event
+  /// is marked.
+  std::int64_t virtual_ns = 0;
+  std::int64_t* latest_virtual_ns = nullptr;
 };
 
 /// Memory of this rank that the other ranks of its node read, so that all_reduce copies nothing:

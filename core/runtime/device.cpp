@@ -181,6 +181,8 @@ HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
   const ScopedSpan span(spans_, {.kind = SpanKind::kTransferFromDevice,
                                  .args = {static_cast<std::int64_t>(out.bytes().size())}});
   copy_from_device_memory(out, tensor.buffers[0]->data(), spans_.metrics());
+  if (virtual_clock_ != nullptr)
+    virtual_clock_->read(tensor.exists_ns, static_cast<std::int64_t>(out.bytes().size()));
   return out;
 }
 

@@ -18,6 +18,7 @@
 #include "core/base/thread_pool.h"
 #include "core/runtime/allocator.h"
 #include "core/runtime/device_tensor.h"
+#include "core/virtual_time/virtual_clock.h"
 
 namespace lockstep {
 
@@ -71,6 +72,10 @@ class Device {
   /// kInternal if a step has taken its memory (a reader must have a lease).
   HostTensor copy_to_host(const DeviceTensor& tensor);
 
+  /// Keeps virtual time from now on: null if nobody does.
+  void set_virtual_clock(VirtualClock* clock) { virtual_clock_ = clock; }
+  VirtualClock* virtual_clock() const { return virtual_clock_; }
+
  private:
   /// A thread that runs commands in order.
   class Worker;
@@ -82,6 +87,7 @@ class Device {
   std::unique_ptr<Worker> stream_;
   std::vector<std::unique_ptr<Worker>> transfers_;
   std::atomic<std::size_t> next_transfer_{0};
+  VirtualClock* virtual_clock_ = nullptr;
 };
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -89,6 +90,8 @@ struct DeviceTensor {
   EventPtr ready = std::make_shared<Event>();
   /// Written before `ready` is marked: one buffer, or one per micro-batch of this rank.
   std::vector<BufferPtr> buffers;
+  /// When it exists in virtual time (core/virtual_time), written before `ready` is marked.
+  std::int64_t exists_ns = 0;
 
  private:
   friend class TensorLease;

@@ -7,6 +7,7 @@
 
 #include "core/runtime/compiled_step.h"
 #include "core/runtime/loaded_plan.h"
+#include "core/virtual_time/step_durations.h"
 
 namespace lockstep {
 
@@ -17,6 +18,7 @@ struct LoadedStep {
   std::shared_ptr<const CompiledStep> compiled;
   LoadedPlan gradient;
   LoadedPlan update;
+  StepDurations durations;  ///< on the device that the rank stands for, if virtual time is kept
 };
 
 }  // namespace lockstep

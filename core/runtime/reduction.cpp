@@ -181,6 +181,10 @@ void Reduction::finish_bucket(std::size_t index) {
   request.bucket = static_cast<int>(index);
   request.signature = layout_.signature;
   if (index == 0) request.carried = context_.carried;
+  if (VirtualExecution* times = context_.virtual_time) {
+    request.virtual_ns = times->ready_ns[index];
+    request.latest_virtual_ns = &times->latest_ns[index];
+  }
   // Waiters see the bucket's end only after its span was recorded: the stream of spans may be gone
   // as soon as the last one has been waited for.
   const auto done = std::make_shared<Event>();

@@ -20,6 +20,7 @@
 #include "core/runtime/allocator.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/reduction_layout.h"
+#include "core/virtual_time/virtual_clock.h"
 
 namespace lockstep {
 
@@ -35,6 +36,8 @@ class Reduction {
     bool overlap;
     CarriedDigestPtr carried = {};  ///< travels with the first bucket
     std::uint64_t correlation = 0;  ///< of the execution, for spans
+    /// Gets the virtual time at which each bucket is complete on all ranks; null: it is not kept.
+    VirtualExecution* virtual_time = nullptr;
   };
   /// Reserves all buffers. Error kOutOfMemory.
   Reduction(const ReductionLayout& layout, const Context& context, std::int64_t micro_batches);

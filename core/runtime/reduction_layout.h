@@ -20,6 +20,11 @@ struct Bucket {
   std::vector<std::int32_t> values;
 };
 
+/// Of its data, padding included.
+inline double bytes_of(const Bucket& bucket) {
+  return static_cast<double>(bucket.count) * static_cast<double>(size_of(bucket.dtype));
+}
+
 struct BucketOptions {
   std::int64_t bucket_bytes = 25 << 20;
   std::int64_t first_bucket_bytes = 1 << 20;  ///< small, so that communication starts early

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/virtual_time/event_rule.h"
+
 namespace lockstep {
 namespace {
 
@@ -26,13 +28,23 @@ class CostOfStep {
         lower_bounds_(lower_bounds_of_bundles(limits, placement.cores)) {}
 
   StepCost total() {
-    add_plan(step_.gradient, static_cast<double>(placement_.micro_batches));
-    add_plan(step_.update, 1);
-    add_sums();
-    add_all_reduce();
+    const double micro_batch = add_plan(step_.gradient, micro_batches());
+    const double update = add_plan(step_.update, 1);
     const StepOverhead overhead = step_overhead(limits_.steps, placement_.cores);
     out_.overhead = overhead.node_seconds * static_cast<double>(step_.step.nodes.size());
     out_.waits = overhead.waits * out_.commands();
+
+    StepDurations& durations = out_.durations;
+    durations.micro_batch_ns = to_ns(micro_batch);
+    durations.sums_ns = to_ns(sums());
+    const double on_node = placement_.nodes > 1 ? add_exchange() : add_node_sums();
+    durations.update_ns = to_ns(update + on_node + out_.overhead);
+    durations.waits_ns = to_ns(out_.waits);
+    durations.flops = out_.flops;
+    const StepTimes steady = steady_step(durations, placement_.micro_batches);
+    out_.sums = (micro_batches() - 1) * sums();
+    out_.exposed = seconds_of(steady.exposed_ns()) + on_node;
+    out_.seconds = seconds_of(steady.end_ns);
     return out_;
   }
 
@@ -45,72 +57,82 @@ class CostOfStep {
     return work_factor(limits_.steps, name_of(work), placement_.math, placement_.cores);
   }
 
-  void add_plan(const Plan& plan, double times) {
+  double micro_batches() const { return static_cast<double>(placement_.micro_batches); }
+
+  /// Returns the expected seconds of one call.
+  double add_plan(const Plan& plan, double times) {
     const CostByClass classes = cost_by_class(plan, lower_bounds_);
+    double once = 0;
     for (std::size_t i = 0; i < classes.size(); ++i) {
       const auto work = static_cast<WorkClass>(i);
+      const double seconds = classes[i].seconds * factor(work);
+      once += seconds;
       out_.lower_bounds[i] += times * classes[i].seconds;
-      out_.work[i] += times * classes[i].seconds * factor(work);
+      out_.work[i] += times * seconds;
       if (work == WorkClass::kDot || work == WorkClass::kConvolution ||
           work == WorkClass::kAttention)
         out_.flops += times * classes[i].flops;
     }
+    return once;
   }
 
-  void add_sums() {
-    const auto additions = static_cast<double>(placement_.micro_batches - 1);
-    if (limits_.steps.sums_bytes_per_s > 0)
-      out_.sums =
-          additions * static_cast<double>(step_.reduction.bytes) / limits_.steps.sums_bytes_per_s;
+  double sums() const {
+    const double rate = limits_.steps.sums_bytes_per_s;
+    return rate > 0 ? static_cast<double>(step_.reduction.bytes) / rate : 0;
   }
 
-  void add_all_reduce() {
-    for (const Bucket& bucket : step_.reduction.buckets)
-      out_.all_reduce += all_reduce_seconds(limits_, bytes_of(bucket), placement_.cores.ranks);
-    out_.exposed = out_.all_reduce;
-    if (placement_.nodes > 1) add_exchange();
+  double on_node(const Bucket& bucket) const {
+    return all_reduce_seconds(limits_, bytes_of(bucket), placement_.cores.ranks);
   }
 
-  static double bytes_of(const Bucket& bucket) {
-    return static_cast<double>(bucket.count) * static_cast<double>(size_of(bucket.dtype));
+  /// The ranks of a node add the buckets when all have computed: there is nothing else that they
+  /// could do.
+  double add_node_sums() {
+    for (const Bucket& bucket : step_.reduction.buckets) {
+      out_.all_reduce += on_node(bucket);
+      out_.durations.buckets.push_back({out_.durations.micro_batch_ns, to_ns(on_node(bucket))});
+    }
+    return 0;
   }
 
-  /// Between nodes, buckets follow one another. A core that sends while the last micro-batch is
-  /// computed computes that much later; while the step waits, only the slower of link and core
-  /// counts, softened.
-  void add_exchange() {
-    std::vector<double> ready = bucket_times();
-    if (!placement_.overlap) std::ranges::fill(ready, last_);
-    double sent = 0, on_cores = 0, total = 0;
+  /// Between nodes. A core that sends while the last micro-batch is computed computes that much
+  /// later; while the step waits, only the slower of link and core counts, softened. Returns the
+  /// seconds of sums within the nodes.
+  double add_exchange() {
+    const std::vector<double> ready = bucket_times();
+    double sent = 0, on_cores = 0, within = 0;
     for (std::size_t i = 0; i < ready.size(); ++i) {
-      const double payload = sent_share(placement_.nodes) * bytes_of(step_.reduction.buckets[i]);
+      const Bucket& bucket = step_.reduction.buckets[i];
+      const double payload = sent_share(placement_.nodes) * bytes_of(bucket);
       const double cores = exchange_seconds(limits_, payload);
       const double both = placement_.link.latency_s +
                           std::hypot(payload / (kPayload * placement_.link.bytes_per_s), cores);
+      out_.durations.buckets.push_back({to_ns(ready[i]), to_ns(both)});
       on_cores += cores;
-      total += both;
-      sent = std::max(sent, ready[i]) + both;
+      sent += both;
+      within += on_node(bucket);
     }
-    if (total == 0) return;
-    const double waited = std::clamp(sent - last_, 0.0, total);
-    out_.all_reduce += total;
-    out_.exposed += waited + on_cores * (1 - waited / total);
+    constexpr double kMillion = 1e6;
+    if (sent > 0) out_.durations.interference_ppm = std::llround(kMillion * on_cores / sent);
+    out_.all_reduce = sent + within;
+    return within;
   }
 
-  /// When each bucket's last gradient is complete, from the begin of the last micro-batch.
-  std::vector<double> bucket_times() {
+  /// When each bucket's last gradient is complete, in seconds from the begin of the last
+  /// micro-batch; without overlap all are at its end.
+  std::vector<double> bucket_times() const {
     const ReductionLayout& layout = step_.reduction;
     std::vector<double> out(layout.buckets.size(), 0);
     const Plan& plan = step_.gradient;
-    last_ = 0;
+    double now = 0;
     for (std::size_t first = 0; first < plan.commands.size(); first = next_bundle(plan, first)) {
-      last_ += expected(plan, first);
+      now += expected(plan, first);
       for (std::size_t c = first; c < next_bundle(plan, first); ++c)
         for (const std::int32_t output : plan.commands[c].finishes)
           if (static_cast<std::size_t>(output) < layout.bucket_of.size())
-            out[static_cast<std::size_t>(layout.bucket_of[static_cast<std::size_t>(output)])] =
-                last_;
+            out[static_cast<std::size_t>(layout.bucket_of[static_cast<std::size_t>(output)])] = now;
     }
+    if (!placement_.overlap) std::ranges::fill(out, now);
     return out;
   }
 
@@ -119,7 +141,6 @@ class CostOfStep {
   const StepPlacement& placement_;
   BundleSeconds lower_bounds_;
   StepCost out_;
-  double last_ = 0;  ///< seconds of the last micro-batch
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "core/ir/machine_limits.h"
 #include "core/runtime/compiled_step.h"
 #include "core/runtime/plan_cost.h"
+#include "core/virtual_time/step_durations.h"
 
 namespace lockstep {
 
@@ -38,14 +39,16 @@ struct StepCost {
   double overhead = 0;    ///< the host records the next step, and hands it over
   double waits = 0;       ///< for other ranks, whose commands take longer now and then
   double flops = 0;       ///< of dots, convolutions and attention
+  StepDurations durations;
 
   double commands() const;
-  double seconds() const { return commands() + sums + exposed + overhead + waits; }
+  /// Of a steady step by the event rule.
+  double seconds = 0;
 };
 
 /// What to expect of a step: lower bounds times the factors that `limits` has of training steps. On
-/// one node the ranks add the buckets themselves; between nodes a bucket is sent when its last
-/// gradient is complete and the one before it was sent.
+/// one node the ranks add the buckets themselves, after the last micro-batch; between nodes a
+/// bucket is sent as the event rule says (core/virtual_time).
 StepCost step_cost(const CompiledStep& step, const MachineLimits& limits,
                    const StepPlacement& placement);
 

@@ -45,8 +45,8 @@ TEST(Handshake, OfOtherVersionsNamesBothBuildsWithRanksAndHosts) {
   other.build = 0xDEF;
   EXPECT_EQ(answer({rank(0), rank(1), other, rank(3)}),
             "2: the ranks do not run the same build of lockstep: build 0000000000000abc with "
-            "messages of version 3 on rank 0 (node-a), build 0000000000000def with messages of "
-            "version 4 on rank 2 (node-b); start the same program on all hosts");
+            "messages of version 4 on rank 0 (node-a), build 0000000000000def with messages of "
+            "version 5 on rank 2 (node-b); start the same program on all hosts");
 }
 
 TEST(Handshake, OfOtherOptionsNamesTheKey) {

@@ -138,7 +138,7 @@ TEST(HeaderMismatch, ListsAllFieldsThatDifferAndGroupsRanksThatAgree) {
 TEST(HeaderMismatch, OfAnotherProtocolNamesTheBuild) {
   EXPECT_EQ(
       mismatch_with(changed([](auto& h) { h.protocol += 1; })),
-      "the ranks do not run the same build of lockstep: headers have version 3 on rank 0, 4 on "
+      "the ranks do not run the same build of lockstep: headers have version 4 on rank 0, 5 on "
       "rank 1");
 }
 

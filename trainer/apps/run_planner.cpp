@@ -102,6 +102,7 @@ CompileOptions without_traces(CompileOptions options) {
   options.stop_beyond = false;
   options.spans = nullptr;
   options.host_functions = nullptr;
+  options.durations = nullptr;
   return options;
 }
 

@@ -280,7 +280,8 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   Config config = loaded.config;
   check_batch(loaded, communicator->size());
   watch.activity().begin(Phase::kPrepare);
-  Session session(std::make_unique<RankRuntime>(config, settings, std::move(communicator), watch));
+  Session session(std::make_unique<RankRuntime>(config, settings, std::move(communicator), watch,
+                                                TimeKept::kVirtual));
   RankRuntime& runtime = session.runtime();
   Log& log = runtime.log();
   StartOfRun start = open_start(loaded, registry, options, settings, runtime, config);

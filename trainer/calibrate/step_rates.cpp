@@ -137,7 +137,7 @@ double deviation_of(std::span<const MeasuredStep> steps, MachineLimits limits) {
     limits.steps = rates_of(others, limits);
     for (const MeasuredStep& step : steps) {
       if (step.model != model) continue;
-      const double predicted = step_cost(*step.step, limits, step.placement).seconds();
+      const double predicted = step_cost(*step.step, limits, step.placement).seconds;
       squares += std::pow(std::log(step.seconds / predicted), 2);
     }
   }

@@ -41,6 +41,23 @@ ForeseeOptions options_of(const Arguments& arguments) {
   return out;
 }
 
+RehearsalOptions rehearsal_of(const Arguments& arguments) {
+  const auto number = [&](const char* name, const Range& range) {
+    return arguments.number(
+        name, Key{.name = name, .member = Member<double>{}, .range = range, .doc = ""});
+  };
+  RehearsalOptions out;
+  out.disturbances = arguments.values("simulate");
+  out.hours_between_failures = number("mtbf-hours", above(0));
+  const auto save = number("save-seconds", above(0));
+  const auto restart = number("restart-seconds", at_least(0));
+  LS_USER_CHECK(out.hours_between_failures.has_value() == save.has_value() && (save || !restart),
+                "--mtbf-hours and --save-seconds belong together, --restart-seconds to them");
+  out.save_seconds = save.value_or(0);
+  out.restart_seconds = restart.value_or(0);
+  return out;
+}
+
 int run_foresee(const CommandCall& call) {
   keep_freed_memory();
   const Arguments& arguments = call.arguments;
@@ -64,11 +81,13 @@ int run_foresee(const CommandCall& call) {
     return 0;
   }
   const LoadedConfig config = load_config(words[0], call.registry, overrides);
+  const RehearsalOptions rehearsal = rehearsal_of(arguments);
   Planners planners(config.config, call.registry, options.max_isa);
   std::vector<DeviceAnswer> answers;
   answers.reserve(devices.size());
   for (const DeviceProfile& device : devices)
-    answers.push_back(answer_for(config, device, options, planners.of(device), call.registry));
+    answers.push_back(
+        answer_for(config, device, options, rehearsal, planners.of(device), call.registry));
   if (arguments.has("json")) {
     call.out << foresight_json(answers);
     return 0;
@@ -125,6 +144,21 @@ CliCommand foresee_command() {
             .help = "a measured step that corrects the prediction: step_ms=182,devices=8, "
                     "or a file of such, .csv",
             .many = true},
+           {.name = "simulate",
+            .value = "WORDS",
+            .help = "all devices step by step, with what makes them unequal: 'rank=3 slow=1.4 "
+                    "steps=10:20', 'jitter=0.03' (as device.simulate)",
+            .many = true},
+           {.name = "mtbf-hours",
+            .value = "H",
+            .help = "mean time between failures of one device: how often to save, and what "
+                    "failures cost"},
+           {.name = "save-seconds",
+            .value = "S",
+            .help = "that a save takes from training; with --mtbf-hours"},
+           {.name = "restart-seconds",
+            .value = "S",
+            .help = "from a failure to training on; with --mtbf-hours"},
            {.name = "sweep",
             .value = "KEY=A,B,C",
             .help = "a line for each combination of these values, the quickest and the "

@@ -1,5 +1,6 @@
 #include "trainer/apps/train.h"
 #include "trainer/cli/commands.h"
+#include "trainer/devices/device_times.h"
 
 namespace lockstep {
 namespace {
@@ -9,8 +10,9 @@ int run_train(const CommandCall& call) {
   call.watch.activity().begin(Phase::kConfig);
   const TrainOptions options{.resume = call.arguments.value("resume"),
                              .dry_run = call.arguments.has("dry-run")};
-  const LoadedConfig config =
+  LoadedConfig config =
       load_config(words[0], call.registry, words.subspan(1), options.resume.has_value());
+  take_memory_of_profile(config);
   return train(config, call.registry, options, call.settings, call.watch);
 }
 

@@ -174,6 +174,37 @@ void check_compile_cache(const Config& c, const ReportProblem& report) {
                      choice, off ? "off" : "auto"));
 }
 
+/// Without a device to simulate these keys would be without effect.
+void check_virtual_time(const Config& c, const ReportProblem& report) {
+  if (!c.device.profile.empty()) return;
+  const auto refuse = [&](bool given, const char* key) {
+    if (given)
+      report({key}, fmt::format("'{}' has no effect without 'device.profile', the device that is "
+                                "simulated; lockstep devices lists them",
+                                key));
+  };
+  const HostCosts none;
+  refuse(!c.device.simulate.empty(), "device.simulate");
+  refuse(c.distributed.simulated_nodes > 0, "distributed.simulated_nodes");
+  refuse(c.device.host.time != none.time, "device.host.time");
+}
+
+/// Only stated times are read, or the factor of measured ones.
+void check_host_time(const Config& c, const ReportProblem& report) {
+  const HostCosts& host = c.device.host;
+  const HostCosts none;
+  const auto refuse = [&](bool given, const char* key, const char* time) {
+    if (given)
+      report({key}, fmt::format("'{}' has an effect only with 'device.host.time: {}'", key, time));
+  };
+  refuse(host.factor != none.factor && host.time != HostTime::kMeasured, "device.host.factor",
+         "measured");
+  const bool stated = host.time == HostTime::kStated;
+  refuse(host.step_ms != none.step_ms && !stated, "device.host.step_ms", "stated");
+  refuse(host.sample_ms != none.sample_ms && !stated, "device.host.sample_ms", "stated");
+  refuse(host.compile_ms != none.compile_ms && !stated, "device.host.compile_ms", "stated");
+}
+
 void check_batch_sizes(const Config& c, const ReportProblem& report) {
   if (c.batch.global_batch_size < 1 || c.batch.micro_batch_size < 1) return;  // not given
   constexpr std::int64_t kAnyRanks = 1;  // the number of ranks is known only when the job starts
@@ -201,6 +232,8 @@ void check_config(const Config& config, const Registry& registry, const ReportPr
 void check_session(const Config& config, const ReportProblem& report) {
   check_trace(config, report);
   check_compile_cache(config, report);
+  check_virtual_time(config, report);
+  check_host_time(config, report);
 }
 
 }  // namespace lockstep

@@ -331,7 +331,13 @@ std::vector<KeyGroup> distributed() {
          .unit = "steps",
          .doc = "Ranks compare their whole state once per this many steps, a part of it at each; a "
                 "difference ends the job with exit code 7. Of data above 8 GiB or without files "
-                "they compare one sample in the same interval (code 3). 0 is never."}}},
+                "they compare one sample in the same interval (code 3). 0 is never."},
+        {.name = "simulated_nodes",
+         .member = bind<&DistributedConfig::simulated_nodes>(),
+         .range = {0, 1 << 20},
+         .unit = "nodes",
+         .doc = "With device.profile: the nodes over which the devices are divided that ranks "
+                "stand for. 0 is as many as the job really has."}}},
   };
 }
 
@@ -382,7 +388,45 @@ std::vector<KeyGroup> machine_and_output() {
         {.name = "on_max_programs",
          .member = bind<&DeviceConfig::on_max_programs>(),
          .doc = "Action beyond device.max_programs: warn and drop the least recently used program, "
-                "or stop with exit code 2."}}},
+                "or stop with exit code 2."},
+        {.name = "profile",
+         .member = bind<&DeviceConfig::profile>(),
+         .doc = "A device that each rank stands for: its name (lockstep devices lists them) or a "
+                "YAML file. The run computes the same, and keeps its virtual time: what its steps "
+                "take on these devices.",
+         .may_be_empty = true},
+        {.name = "simulate",
+         .member = bind<&DeviceConfig::simulate>(),
+         .doc = "With device.profile: what makes the devices unequal. 'rank=3 slow=1.4 "
+                "steps=100:200' slows the commands of a rank, 'jitter=0.03' those of all by a "
+                "random factor of this spread in each step.",
+         .may_be_empty = true}}},
+      {"device",
+       [](Config& config) -> void* { return &config.device.host; },
+       {{.name = "host.time",
+         .member = bind<&HostCosts::time>(),
+         .doc = "What the host's work takes in virtual time: measured is the CPU time of its "
+                "threads here times device.host.factor, none nothing, stated what "
+                "device.host.step_ms and the like say."},
+        {.name = "host.factor",
+         .member = bind<&HostCosts::factor>(),
+         .range = {0, 1e6, true},
+         .doc = "How much slower that host is than this one; with device.host.time measured."},
+        {.name = "host.step_ms",
+         .member = bind<&HostCosts::step_ms>(),
+         .range = {0, 1e9},
+         .unit = "milliseconds",
+         .doc = "To record and hand over a training step; with device.host.time stated."},
+        {.name = "host.sample_ms",
+         .member = bind<&HostCosts::sample_ms>(),
+         .range = {0, 1e9},
+         .unit = "milliseconds",
+         .doc = "A worker's, for one sample; with device.host.time stated."},
+        {.name = "host.compile_ms",
+         .member = bind<&HostCosts::compile_ms>(),
+         .range = {0, 1e9},
+         .unit = "milliseconds",
+         .doc = "To compile a program; with device.host.time stated."}}},
       {"logging",
        object<&Config::logging>,
        {{.name = "interval",

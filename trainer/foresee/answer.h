@@ -6,6 +6,7 @@
 
 #include "trainer/foresee/foresee.h"
 #include "trainer/foresee/memory_verdict.h"
+#include "trainer/foresee/rehearsal.h"
 
 namespace lockstep {
 
@@ -14,14 +15,15 @@ struct DeviceAnswer {
   std::vector<Foresight> scaling;  ///< the last one is what was asked for
   MemoryVerdict memory;
   std::string chosen = {};  ///< the micro-batch, if the config says auto
+  Rehearsal rehearsal = {};
 
   const Foresight& asked() const { return scaling.back(); }
 };
 
-/// Errors of foresee() and settle_micro_batch().
+/// Errors of foresee(), settle_micro_batch() and rehearse().
 DeviceAnswer answer_for(const LoadedConfig& config, const DeviceProfile& device,
-                        const ForeseeOptions& options, RunPlanner& planner,
-                        const Registry& registry);
+                        const ForeseeOptions& options, const RehearsalOptions& rehearsal,
+                        RunPlanner& planner, const Registry& registry);
 
 /// The whole answer as text, and as JSON.
 std::string foresight_text(const DeviceAnswer& answer);

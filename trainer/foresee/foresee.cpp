@@ -6,22 +6,15 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "trainer/apps/from_config.h"
 #include "trainer/apps/run_planner.h"
 #include "trainer/config/batch_plan.h"
+#include "trainer/devices/step_work.h"
 #include "trainer/foresee/calibrated_time.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
-
-/// The type of a config's products on the device: 16 bits are those that it has.
-MathType math_type(const Config& config, const DeviceProfile& device) {
-  if (config.training.precision == Precision::kFp32) return MathType::kFp32;
-  const bool bf16 = device.peak(MathType::kBf16).has_value();
-  LS_USER_CHECK(bf16 || device.peak(MathType::kFp16),
-                "training.precision bf16-mixed: device {} has no bf16; choose --math", device.name);
-  return bf16 ? MathType::kBf16 : MathType::kFp16;
-}
 
 std::int64_t count_steps(const Config& config, std::int64_t samples) {
   std::int64_t out = config.length.max_steps;
@@ -72,11 +65,7 @@ void set_modelled_time(const DeployedStep& deployed, const DeviceProfile& device
 
 ForeseenStep foreseen_step(const Config& config, const PlannedRun& run) {
   ForeseenStep out;
-  out.work.heavy = heavy_kernels(run.step->step);
-  out.work.calls = call_traffic(run.step->step);
-  out.work.fused = fused_traffic(run.step->gradient.graph);
-  out.work.parameters = static_cast<double>(run.parameters);
-  out.work.slots = static_cast<double>(run.slots);
+  out.work = work_of(*run.step);
   out.parameters = run.parameters;
   out.steps = count_steps(config, run.samples);
   out.tokens = run.tokens_per_sample;
@@ -104,7 +93,9 @@ DeployedStep deploy(const ForeseenStep& step, const LoadedConfig& config,
                     const DeviceProfile& device, const ForeseeOptions& options) {
   check_topology(device, options);
   DeployedStep out{step.work, deployment_of(options)};
-  out.deployment.math = options.math ? *options.math : math_type(config.config, device);
+  out.deployment.math = options.math
+                            ? *options.math
+                            : math_type_of(compute_dtype(config.config.training.precision), device);
   LoadedConfig any_order = config;
   any_order.config = in_any_order(config.config);
   const BatchPlan batch = plan_batch(any_order, out.deployment.devices);
@@ -124,6 +115,7 @@ Foresight foresee(const ForeseenStep& step, const LoadedConfig& config, const De
   else
     set_modelled_time(deployed, device, options, out);
   out.global_batch = deployed.global_batch;
+  out.micro_batches = std::llround(deployed.work.micro_batches);
   out.samples_per_s = static_cast<double>(deployed.global_batch) / out.time.seconds;
   return out;
 }

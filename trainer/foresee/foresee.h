@@ -71,8 +71,9 @@ struct Foresight {
   bool calibrated = false;   ///< the device is this machine: of its own measured steps
   double samples_per_s = 0;
   std::int64_t global_batch = 0;
-  std::size_t given_steps = 0;  ///< that corrected the time, ...
-  double given_factor = 1;      ///< ... by so much
+  std::int64_t micro_batches = 0;  ///< of a device
+  std::size_t given_steps = 0;     ///< that corrected the time, ...
+  double given_factor = 1;         ///< ... by so much
 };
 
 /// The prediction, corrected by the given steps of this device. Error kUsage as above, and for a

@@ -45,6 +45,7 @@ OrderedJson to_json(const Foresight& foresight, double efficiency) {
   return {{"devices", foresight.deployment.devices},
           {"nodes", foresight.deployment.nodes},
           {"step_ms", 1e3 * foresight.time.seconds},
+          {"step_ns", to_ns(foresight.time.seconds)},
           {"low_ms", 1e3 * foresight.low},
           {"high_ms", 1e3 * foresight.high},
           {"given_steps", foresight.given_steps},
@@ -61,6 +62,34 @@ OrderedJson to_json(const Foresight& foresight, double efficiency) {
 double efficiency(const Foresight& first, const Foresight& foresight) {
   return foresight.samples_per_s / foresight.deployment.devices /
          (first.samples_per_s / first.deployment.devices);
+}
+
+std::string rehearsal_text(const Rehearsal& rehearsal, double step_s) {
+  std::string out;
+  if (const auto& steps = rehearsal.disturbed)
+    out += fmt::format(
+        "with these disturbances, {} steps simulated: {:.4g} ms on average "
+        "({:+.1f} %), {:.4g} to {:.4g}\n",
+        steps->steps, 1e3 * steps->mean_s, 100 * (steps->mean_s / step_s - 1), 1e3 * steps->least_s,
+        1e3 * steps->most_s);
+  if (const auto& saves = rehearsal.saves)
+    out += fmt::format(
+        "a failure every {:.4g} hours: checkpoint.save_interval {} loses least; "
+        "{:.2f} % of the time goes into steps that are kept\n",
+        saves->hours_between_failures, saves->interval, 100 * saves->goodput);
+  return out;
+}
+
+void add_json(const Rehearsal& rehearsal, OrderedJson& to) {
+  if (const auto& steps = rehearsal.disturbed)
+    to["disturbed"] = {{"steps", steps->steps},
+                       {"mean_ms", 1e3 * steps->mean_s},
+                       {"least_ms", 1e3 * steps->least_s},
+                       {"most_ms", 1e3 * steps->most_s}};
+  if (const auto& saves = rehearsal.saves)
+    to["saves"] = {{"interval_steps", saves->interval},
+                   {"hours_between_failures", saves->hours_between_failures},
+                   {"goodput", saves->goodput}};
 }
 
 OrderedJson to_json(const Alternative& alternative, std::int64_t limit) {
@@ -96,14 +125,16 @@ OrderedJson to_json(const MemoryVerdict& verdict) {
 }  // namespace
 
 DeviceAnswer answer_for(const LoadedConfig& config, const DeviceProfile& device,
-                        const ForeseeOptions& options, RunPlanner& planner,
-                        const Registry& registry) {
+                        const ForeseeOptions& options, const RehearsalOptions& rehearsal,
+                        RunPlanner& planner, const Registry& registry) {
   DeviceAnswer out;
   const LoadedConfig settled = settle_micro_batch(config, device, options, planner);
   if (config.config.batch.micro_batch_size == kAutoMicroBatch)
     out.chosen = fmt::format("training.micro_batch_size {}", settled.config.batch.micro_batch_size);
   out.step = foreseen_step(settled.config, planner.plan(settled.config));
   out.scaling = foresee_scaling(out.step, settled, device, options);
+  out.rehearsal =
+      rehearse(out.asked(), static_cast<std::uint64_t>(settled.config.run.seed), rehearsal);
   out.memory = judge_memory(out.step, settled, device, options, planner, registry);
   return out;
 }
@@ -123,6 +154,7 @@ std::string foresight_text(const DeviceAnswer& answer) {
   if (asked.deployment.devices > 1)
     out += fmt::format("communication {:.3f} ms, of which the step waits for {:.3f}\n",
                        1e3 * asked.time.all_reduce_seconds, 1e3 * asked.time.exposed_seconds);
+  out += rehearsal_text(answer.rehearsal, asked.time.seconds);
   if (answer.scaling.size() > 1) {
     out += fmt::format("  {:>8} {:>6} {:>12} {:>14} {:>11}\n", "devices", "nodes", "step ms",
                        "samples/s", "efficiency");
@@ -162,6 +194,7 @@ std::string foresight_json(const std::vector<DeviceAnswer>& answers) {
                                  {"step_ms", 1e3 * foresight.time.seconds},
                                  {"samples_per_s", foresight.samples_per_s},
                                  {"efficiency", efficiency(scaling.front(), foresight)}});
+    add_json(answer.rehearsal, each);
     each["memory"] = to_json(answer.memory);
     out["devices"].push_back(std::move(each));
   }

@@ -12,6 +12,7 @@
 #include "core/engine/engine.h"
 #include "core/observe/compilation.h"
 #include "core/runtime/device.h"
+#include "trainer/devices/device_times.h"
 #include "trainer/job/profiling.h"
 #include "trainer/machine/limits_file.h"
 #include "trainer/machine/machine.h"
@@ -77,7 +78,7 @@ CompileOptions compile_options(const Config& config, const Settings& settings, c
 }  // namespace
 
 RankRuntime::RankRuntime(const Config& config, const Settings& settings,
-                         std::unique_ptr<Communicator> communicator, Watch& watch)
+                         std::unique_ptr<Communicator> communicator, Watch& watch, TimeKept time)
     : config_(config),
       watch_(watch),
       log_(std::make_unique<Log>(Log::Options{
@@ -89,8 +90,10 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
       device_(std::make_unique<Device>(
           device_options(config, communicator_->topology(), watch.activity()), spans_)),
       engine_(std::make_unique<Engine>(
-          with_outlets(compile_options(config, settings, instruction_set_.target, watch.activity()),
-                       settings),
+          with_virtual_time(with_outlets(compile_options(config, settings, instruction_set_.target,
+                                                         watch.activity()),
+                                         settings),
+                            settings, time),
           context_, *device_, *communicator_, *log_)),
       compilations_(communicator_->rank()) {
   engine_->set_compilation_listener(
@@ -117,6 +120,25 @@ CompileOptions RankRuntime::with_outlets(CompileOptions options, const Settings&
   options.artifacts.on_warning = warnings_to_console();
   if (!settings.dump_folder.empty())
     options.dump_folder = fmt::format("{}/rank-{}", settings.dump_folder, communicator_->rank());
+  return options;
+}
+
+CompileOptions RankRuntime::with_virtual_time(CompileOptions options, const Settings& settings,
+                                              TimeKept time) {
+  if (time == TimeKept::kReal || config_.device.profile.empty()) return options;
+  options.host_functions = &context_.host_functions();
+  device_times_ =
+      std::make_unique<DeviceTimes>(config_, settings, communicator_->topology(), options, *log_);
+  VirtualClockOptions clock = device_times_->clock_options();
+  clock.keeps_steps = is_master();
+  virtual_clock_ = std::make_unique<VirtualClock>(clock);
+  device_->set_virtual_clock(virtual_clock_.get());
+  log_->info("virtual time of {}", device_times_->describe());
+  options.durations = [this](const CompiledStep& step) {
+    StepDurations out;
+    virtual_clock_->outside([&] { out = device_times_->of(step); });
+    return out;
+  };
   return options;
 }
 

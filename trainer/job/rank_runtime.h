@@ -2,6 +2,7 @@
 // device, trace context and engine.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,16 +25,22 @@
 namespace lockstep {
 
 class Device;
+class DeviceTimes;
 class Engine;
 class Profiling;
+class VirtualClock;
 struct CompileOptions;
+
+/// Training keeps virtual time, too, if the config names a device to simulate.
+enum class TimeKept : std::uint8_t { kReal, kVirtual };
 
 class RankRuntime {
  public:
   /// Collective: the ranks agree on the instruction set. Rank 0 logs to the console. The watch,
   /// which must outlive the runtime, gets the config's limits and the log.
   RankRuntime(const Config& config, const Settings& settings,
-              std::unique_ptr<Communicator> communicator, Watch& watch);
+              std::unique_ptr<Communicator> communicator, Watch& watch,
+              TimeKept time = TimeKept::kReal);
 
   ~RankRuntime();
   RankRuntime(const RankRuntime&) = delete;
@@ -80,6 +87,7 @@ class RankRuntime {
 
  private:
   CompileOptions with_outlets(CompileOptions options, const Settings& settings);
+  CompileOptions with_virtual_time(CompileOptions options, const Settings& settings, TimeKept time);
 
   Config config_;
   Watch& watch_;
@@ -91,6 +99,8 @@ class RankRuntime {
   std::unique_ptr<Communicator> communicator_;
   ConsoleWarnings console_warnings_;
   InstructionSet instruction_set_;
+  std::unique_ptr<DeviceTimes> device_times_;    ///< null: virtual time is not kept
+  std::unique_ptr<VirtualClock> virtual_clock_;  ///< the same
   std::unique_ptr<Device> device_;
   TraceContext context_;
   std::string run_folder_;  ///< "" if there is none

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/api.h"
+#include "core/virtual_time/host_costs.h"
 #include "trainer/settings/enums.h"
 #include "trainer/settings/own_config.h"
 
@@ -129,6 +130,7 @@ struct DistributedConfig {
   double stall_abort_s = 300.0;
   double foreign_call_abort_s = 1800.0;
   std::int64_t check_interval = 100;  ///< steps; 0: replicas are not compared
+  std::int64_t simulated_nodes = 0;   ///< in virtual time; 0: the nodes that there are
 };
 
 struct DeviceConfig {
@@ -140,6 +142,9 @@ struct DeviceConfig {
   double compile_cache_gb = 1.0;
   std::int64_t max_programs = 64;  ///< that are kept; more are a mistake
   OnMaxPrograms on_max_programs = OnMaxPrograms::kWarn;
+  std::string profile = {};  ///< the device that each rank stands for; "": virtual time is not kept
+  HostCosts host;
+  std::vector<std::string> simulate = {};  ///< see trainer/devices/disturbance_words.h
 };
 
 struct LoggingConfig {

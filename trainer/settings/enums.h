@@ -7,6 +7,7 @@
 
 #include "core/base/api.h"
 #include "core/base/settings.h"
+#include "core/virtual_time/host_costs.h"
 #include "data/samples/padding.h"
 #include "trainer/settings/key.h"
 
@@ -51,6 +52,10 @@ struct EnumNames<MaxIsa> {
 template <>
 struct EnumNames<PaddingMode> {
   static constexpr std::array<std::string_view, 3> kNames{"max", "longest", "bucket"};
+};
+template <>
+struct EnumNames<HostTime> {
+  static constexpr std::array<std::string_view, 3> kNames{"measured", "none", "stated"};
 };
 template <>
 struct EnumNames<BetterMetric> {

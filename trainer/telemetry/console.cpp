@@ -28,6 +28,8 @@ std::string progress_line(const TelemetryRecord& record, std::int64_t total_step
   add("grad_norm", record.grad_norm, with_digits(3));
   add("ups", record.updates_per_s, with_digits(3));
   add("tok/s", record.tokens_per_s, format_rate);
+  add("sim_step", record.sim_step_ms,
+      [](double ms) { return fmt::format("{} ms", format_significant(ms, 3)); });
   out += fmt::format(", time_since_start: {}", format_time(seconds_since_start));
   if (total_steps >= 0 && record.updates_per_s && *record.updates_per_s > 0) {
     const double left = static_cast<double>(std::max<std::int64_t>(total_steps - record.step, 0));

@@ -29,6 +29,11 @@ constexpr std::array kFields = {Field{"lr", &R::learning_rate},
                                 Field{"perf/checkpoint_stall_ms", &R::checkpoint_stall_ms},
                                 Field{"perf/eval_ms", &R::eval_ms},
                                 Field{"perf/save_ms", &R::save_ms},
+                                Field{"sim/step_ms", &R::sim_step_ms},
+                                Field{"sim/exposed_comm_ms", &R::sim_exposed_comm_ms},
+                                Field{"sim/exposed_gap_ms", &R::sim_exposed_gap_ms},
+                                Field{"sim/input_wait_ms", &R::sim_input_wait_ms},
+                                Field{"sim/mfu", &R::sim_mfu},
                                 Field{"memory/peak_bytes", &R::peak_bytes}};
 
 }  // namespace

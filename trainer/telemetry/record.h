@@ -35,6 +35,13 @@ struct TelemetryRecord {
   // Total milliseconds that the loop spent on evaluations, and on saves, in the interval.
   std::optional<double> eval_ms = {};
   std::optional<double> save_ms = {};
+  // In virtual time: milliseconds per step, means over the steps since the last record, without
+  // evaluations and saves between them.
+  std::optional<double> sim_step_ms = {};
+  std::optional<double> sim_exposed_comm_ms = {};
+  std::optional<double> sim_exposed_gap_ms = {};
+  std::optional<double> sim_input_wait_ms = {};
+  std::optional<double> sim_mfu = {};     ///< of the device's peak
   std::optional<double> peak_bytes = {};  ///< peak device memory since the start
   MetricValues evaluations = {};          ///< by full name: "eval/loss"
 };

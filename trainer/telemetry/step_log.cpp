@@ -32,6 +32,7 @@ StepLog::StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& cloc
 void StepLog::add_step(const FinishedStep& done) {
   if (telemetry_ == nullptr) return;
   flush();
+  add_virtual(done.virtual_steps);
   const bool ends = done.step == first_step_ + 1 || done.step == final_step_;
   if (done.step % interval_ != 0 && !ends) return;
   const std::int64_t now = clock_.now_ns();
@@ -59,6 +60,7 @@ void StepLog::add_step(const FinishedStep& done) {
     record.checkpoint_stall_ms = stall;
   if (eval_ms > 0) record.eval_ms = eval_ms;
   if (save_ms > 0) record.save_ms = save_ms;
+  write_virtual(record);
   record.peak_bytes = static_cast<double>(allocator_.peak_bytes());
   last_step_ = done.step;
   last_ns_ = now;
@@ -80,6 +82,28 @@ void StepLog::add_evaluation(std::int64_t step, double epoch, const MetricValues
 void StepLog::flush() {
   if (held_) telemetry_->write(*held_);
   held_.reset();
+}
+
+void StepLog::add_virtual(const std::vector<VirtualStep>& steps) {
+  for (const VirtualStep& step : steps) {
+    virtual_.all += static_cast<double>(step.ns());
+    virtual_.exposed_comm += static_cast<double>(step.times.exposed_ns());
+    virtual_.exposed_gap += static_cast<double>(step.begin.idle_ns - step.begin.inputs_ns);
+    virtual_.input_wait += static_cast<double>(step.begin.inputs_ns);
+    virtual_.ideal += step.ideal_ns;
+    ++virtual_.steps;
+  }
+}
+
+void StepLog::write_virtual(TelemetryRecord& record) {
+  const VirtualSums sums = std::exchange(virtual_, {});
+  if (sums.steps == 0) return;
+  const auto mean_ms = [&](double ns) { return ns / static_cast<double>(sums.steps) * 1e-6; };
+  record.sim_step_ms = mean_ms(sums.all);
+  record.sim_exposed_comm_ms = mean_ms(sums.exposed_comm);
+  record.sim_exposed_gap_ms = mean_ms(sums.exposed_gap);
+  record.sim_input_wait_ms = mean_ms(sums.input_wait);
+  if (sums.ideal > 0) record.sim_mfu = sums.ideal / sums.all;
 }
 
 double StepLog::grown_ms(const char* metric) {

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/metrics.h"
 #include "core/runtime/allocator.h"
+#include "core/virtual_time/virtual_clock.h"
 #include "trainer/telemetry/telemetry.h"
 
 namespace lockstep {
@@ -18,6 +20,7 @@ struct FinishedStep {
   MetricValues metrics;  ///< "loss" and the others
   double grad_norm = 0;
   double learning_rate = 0;
+  std::vector<VirtualStep> virtual_steps = {};  ///< that ended since the last one
 };
 
 class StepLog {
@@ -50,6 +53,14 @@ class StepLog {
   std::int64_t last_step_;
   std::int64_t last_ns_;
   std::map<std::string, double> last_totals_;
+  /// Of steps that are not in a record yet, in nanoseconds of virtual time.
+  struct VirtualSums {
+    double all = 0, exposed_comm = 0, exposed_gap = 0, input_wait = 0, ideal = 0;
+    std::int64_t steps = 0;
+  };
+  VirtualSums virtual_;
+  void add_virtual(const std::vector<VirtualStep>& steps);
+  void write_virtual(TelemetryRecord& record);
   /// Held for a possible evaluation of its step, which comes before the next step.
   std::optional<TelemetryRecord> held_;
 };

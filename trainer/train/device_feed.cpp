@@ -12,11 +12,14 @@ DeviceBatch start_copies(StepBatch batch, Device& device,
   DeviceBatch out;
   out.step = batch.step;
   out.skipped = std::move(batch.skipped);
+  out.cpu_ns = batch.cpu_ns;
   for (const auto& [name, first] : batch.micro_batches[0]) {
     std::vector<HostTensor> micro_batches;
     micro_batches.reserve(batch.micro_batches.size());
     for (const HostBatch& micro_batch : batch.micro_batches)
       micro_batches.push_back(micro_batch.at(name));
+    for (const HostTensor& micro_batch : micro_batches)
+      out.bytes += static_cast<std::int64_t>(micro_batch.bytes().size());
     out.fields[name] = device.copy_to_device(std::move(micro_batches), "batch." + name, room);
   }
   return out;

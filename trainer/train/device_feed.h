@@ -24,6 +24,8 @@ struct DeviceBatch {
   std::int64_t step = 0;
   std::map<std::string, DeviceTensorPtr> fields;
   std::vector<std::string> skipped = {};  ///< StepBatch::skipped
+  std::int64_t bytes = 0;                 ///< of all fields
+  std::int64_t cpu_ns = 0;                ///< StepBatch::cpu_ns
 };
 
 /// The maximum number of batches on the device: those fed ahead, and those of steps in flight.

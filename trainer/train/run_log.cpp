@@ -34,6 +34,8 @@ void RunLog::add_step(std::int64_t step, double learning_rate, const StepSummary
   done.metrics["loss"] = summary.loss;
   done.grad_norm = summary.grad_norm;
   done.learning_rate = learning_rate;
+  if (VirtualClock* clock = runtime_.device().virtual_clock())
+    done.virtual_steps = clock->take_steps(step - 1);
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): steps come after begin()
   step_log_->add_step(done);
 }

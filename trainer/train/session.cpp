@@ -68,7 +68,7 @@ Session::Session(const ProcessCall& process, const SessionOptions& options) {
   agree_on_task(*communicator, config, registry,
                 {.command = fmt::format("{}", fmt::join(arguments_, " "))}, process.settings);
   runtime_ = std::make_unique<RankRuntime>(config, process.settings, std::move(communicator),
-                                           process.watch);
+                                           process.watch, TimeKept::kVirtual);
 }
 
 Session::Session(std::unique_ptr<RankRuntime> runtime) : runtime_(std::move(runtime)) {}

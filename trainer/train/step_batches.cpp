@@ -66,6 +66,9 @@ const Batch& StepBatches::next(std::int64_t step) {
     const ScopedSpan span(runtime_.spans(), SpanKind::kInputWait, step);
     loaded = feed_.next();
   }
+  if (VirtualClock* clock = runtime_.device().virtual_clock())
+    clock->take_batch(loading_.micro_batches * loading_.micro_batch_size, loaded.bytes,
+                      loaded.cpu_ns);
   skipped_.add(loaded.skipped);
   runtime_.activity().begin(Phase::kTrace, step);
   engine.begin_step();

@@ -1,0 +1,110 @@
+#include "core/virtual_time/virtual_clock.h"
+
+#include <cmath>
+#include <utility>
+
+#include "core/base/clock.h"
+
+namespace lockstep {
+namespace {
+
+std::int64_t ns_of_ms(double ms) {
+  return std::llround(ms * 1e6);
+}
+
+}  // namespace
+
+VirtualClock::VirtualClock(const VirtualClockOptions& options)
+    : options_(options), stream_(options.stream) {}
+
+void VirtualClock::take_batch(std::int64_t samples, std::int64_t bytes, std::int64_t cpu_ns) {
+  add_measured();
+  std::int64_t fetch = 0;
+  switch (options_.host.time) {
+    case HostTime::kNone: break;
+    case HostTime::kStated: fetch = samples * ns_of_ms(options_.host.sample_ms); break;
+    case HostTime::kMeasured:
+      fetch = std::llround(options_.host.factor * static_cast<double>(cpu_ns));
+      break;
+  }
+  events_.push_back({HostEvent::Kind::kTakeBatch, fetch, copy_ns(bytes)});
+}
+
+void VirtualClock::compiled() {
+  if (options_.host.time == HostTime::kStated) add_work(ns_of_ms(options_.host.compile_ms));
+}
+
+void VirtualClock::read(std::int64_t exists_ns, std::int64_t bytes) {
+  add_measured();
+  events_.push_back({HostEvent::Kind::kWaitUntil, exists_ns + copy_ns(bytes)});
+}
+
+std::vector<HostEvent> VirtualClock::hand_over(bool is_step) {
+  add_measured();
+  if (is_step && options_.host.time == HostTime::kStated) add_work(ns_of_ms(options_.host.step_ms));
+  return std::exchange(events_, {});
+}
+
+void VirtualClock::outside(const std::function<void()>& work) {
+  add_measured();
+  work();
+  if (options_.host.time == HostTime::kMeasured) cpu_ns_ = thread_cpu_ns();
+}
+
+void VirtualClock::begin(std::span<const HostEvent> events, VirtualExecution& execution) {
+  execution.begin = stream_.begin(events);
+  if (!options_.disturbances.empty() && execution.step >= 0) {
+    execution.slowed = slowed(*execution.durations,
+                              slowdown(options_.disturbances, options_.rank, execution.step));
+    execution.durations = &execution.slowed;
+  }
+  execution.ready_ns =
+      bucket_times(*execution.durations, execution.micro_batches, execution.begin.begin_ns);
+  execution.latest_ns = execution.ready_ns;
+}
+
+std::int64_t VirtualClock::end(const VirtualExecution& execution) {
+  const StepTimes times = step_times(*execution.durations, execution.micro_batches,
+                                     execution.begin.begin_ns, execution.latest_ns, link_);
+  stream_.end(times.end_ns);
+  if (execution.step >= 0 && options_.keeps_steps) {
+    const double peak = options_.peak_flops;
+    const double ideal_ns = peak > 0 ? execution.durations->flops / peak * 1e9 : 0;
+    const std::lock_guard lock(mutex_);
+    steps_.push_back({execution.step, times, execution.begin, ideal_ns});
+  }
+  return times.end_ns;
+}
+
+void VirtualClock::copy(std::span<const HostEvent> events, std::int64_t bytes) {
+  stream_.end(stream_.begin(events).begin_ns + copy_ns(bytes));
+}
+
+std::vector<VirtualStep> VirtualClock::take_steps(std::int64_t last) {
+  const std::lock_guard lock(mutex_);
+  std::vector<VirtualStep> out;
+  while (!steps_.empty() && steps_.front().step <= last) {
+    out.push_back(steps_.front());
+    steps_.pop_front();
+  }
+  return out;
+}
+
+std::int64_t VirtualClock::copy_ns(std::int64_t bytes) const {
+  if (options_.host_link_bytes_per_s == 0) return 0;
+  return to_ns(static_cast<double>(bytes) / options_.host_link_bytes_per_s);
+}
+
+void VirtualClock::add_work(std::int64_t ns) {
+  if (ns > 0) events_.push_back({HostEvent::Kind::kWork, ns});
+}
+
+void VirtualClock::add_measured() {
+  if (options_.host.time != HostTime::kMeasured) return;
+  const std::int64_t now = thread_cpu_ns();
+  if (cpu_ns_ >= 0)
+    add_work(std::llround(options_.host.factor * static_cast<double>(now - cpu_ns_)));
+  cpu_ns_ = now;
+}
+
+}  // namespace lockstep

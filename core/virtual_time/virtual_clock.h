@@ -1,0 +1,105 @@
+// Virtual time of a rank in a real run: what its step would take on the device that it stands for.
+// The host's thread notes what the host does; the notes travel with the commands that it hands
+// over, and the device's thread, which runs the commands in order, finds out by the event rule when
+// they begin and end. So no thread waits for another one because of virtual time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/virtual_time/disturbances.h"
+#include "core/virtual_time/event_rule.h"
+#include "core/virtual_time/host_costs.h"
+
+namespace lockstep {
+
+struct VirtualClockOptions {
+  StreamOptions stream = {};
+  HostCosts host = {};
+  double host_link_bytes_per_s = 0;  ///< each direction; 0: copies take no time
+  double peak_flops = 0;             ///< FLOP/s of the device in the run's type; 0: unknown
+  bool keeps_steps = true;           ///< for take_steps()
+  int rank = 0;
+  Disturbances disturbances = {};
+};
+
+/// A training step in virtual time.
+struct VirtualStep {
+  std::int64_t step = 0;
+  StepTimes times;
+  CommandBegin begin;
+  double ideal_ns = 0;  ///< its dots, convolutions and attention at the peak; 0: unknown
+
+  /// Without other commands since the step before it: evaluations, saves.
+  std::int64_t ns() const { return begin.idle_ns + times.end_ns - times.begin_ns; }
+};
+
+/// An execution on the device's thread, from its begin to its end.
+struct VirtualExecution {
+  const StepDurations* durations = nullptr;
+  StepDurations slowed;    ///< these, if the device is disturbed
+  std::int64_t step = -1;  ///< of a training step, else -1
+  std::int64_t micro_batches = 1;
+  CommandBegin begin;
+  std::vector<std::int64_t> ready_ns;   ///< when each bucket is complete on this rank ...
+  std::vector<std::int64_t> latest_ns;  ///< ... and on the last one: set when it is all-reduced
+};
+
+class VirtualClock {
+ public:
+  explicit VirtualClock(const VirtualClockOptions& options);
+  VirtualClock(const VirtualClock&) = delete;
+  VirtualClock& operator=(const VirtualClock&) = delete;
+
+  const VirtualClockOptions& options() const { return options_; }
+
+  // On the host's thread:
+
+  /// Takes the batch of a step from the feed to the device: so many samples and bytes, which cost
+  /// workers so much CPU time.
+  void take_batch(std::int64_t samples, std::int64_t bytes, std::int64_t cpu_ns);
+  /// A program was compiled, or loaded.
+  void compiled();
+  /// Read a value of so many bytes that exists from then on.
+  void read(std::int64_t exists_ns, std::int64_t bytes);
+  /// All since the last call, for the command that is handed over now; a training step or not.
+  std::vector<HostEvent> hand_over(bool is_step);
+  /// What `work` does is not work of the host that is simulated.
+  void outside(const std::function<void()>& work);
+
+  // On the device's thread, in the order of the commands:
+
+  /// Fills in begin and ready_ns; the rest is given.
+  void begin(std::span<const HostEvent> events, VirtualExecution& execution);
+  /// Returns when its results exist.
+  std::int64_t end(const VirtualExecution& execution);
+  /// A copy of so many bytes from the device to the host.
+  void copy(std::span<const HostEvent> events, std::int64_t bytes);
+
+  /// The training steps up to this one that have ended since the last call, in order. From any
+  /// thread.
+  std::vector<VirtualStep> take_steps(std::int64_t last);
+
+ private:
+  std::int64_t copy_ns(std::int64_t bytes) const;
+  void add_work(std::int64_t ns);
+  /// Adds the CPU time of this thread since the last call.
+  void add_measured();
+
+  const VirtualClockOptions options_;
+  // Of the host's thread:
+  std::vector<HostEvent> events_;
+  std::int64_t cpu_ns_ = -1;  ///< of the thread, up to which it is noted; -1: not begun
+  // Of the device's thread:
+  VirtualStream stream_;
+  JobLink link_;
+
+  std::mutex mutex_;
+  std::deque<VirtualStep> steps_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,151 @@
+"""Virtual time: a run on simulated devices keeps its bits, and its steps take what `foresee` says, to the nanosecond,
+whatever the ranks, threads and instruction set are."""
+import json
+
+from lockstep_runs import EndToEndTest, Run, main
+
+DEVICE = "a100-sxm4-80gb"
+IMAGES = {"model.image_size": 28, "model.num_channels": 1}
+MODELS = {
+    "gpt2": {"model.n_layer": 2, "model.n_head": 2, "model.n_embd": 48, "model.block_size": 32, "model.vocab_size": 61},
+    "bert": {"model.hidden_size": 32, "model.num_hidden_layers": 2, "model.num_attention_heads": 2,
+             "model.intermediate_size": 64, "model.max_position_embeddings": 32, "model.vocab_size": 61},
+    "vit": {**IMAGES, "model.patch_size": 7, "model.num_labels": 10, "model.hidden_size": 16,
+            "model.num_hidden_layers": 2, "model.num_attention_heads": 2, "model.intermediate_size": 24},
+    "resnet": {**IMAGES, "model.n_classes": 10, "model.width": 8, "model.depths": [1, 1, 1], "model.stem": "cifar"},
+    "vit_gpt2": {"model.encoder.image_size": 28, "model.encoder.patch_size": 7, "model.encoder.num_channels": 1,
+                 "model.encoder.hidden_size": 24, "model.encoder.num_hidden_layers": 2,
+                 "model.encoder.num_attention_heads": 2, "model.encoder.intermediate_size": 40,
+                 "model.decoder.n_layer": 2, "model.decoder.n_head": 2, "model.decoder.n_embd": 32,
+                 "model.decoder.n_positions": 16, "model.decoder.vocab_size": 61},
+}
+
+
+class VirtualTime(EndToEndTest):
+    together = True
+
+    def config(self, model="gpt2", **changes):
+        config = {
+            "model.name": model, **MODELS[model],
+            "data.type": "synthetic", "data.num_samples": 64,
+            "training.max_steps": 6, "training.global_batch_size": 16, "training.micro_batch_size": 2,
+            "optimizer.learning_rate": 1e-3, "checkpoint.save_interval": -1,
+            "device.profile": DEVICE, "device.host.time": "none",
+            "logging.interval": 1, "logging.tensorboard": False,
+        }
+        config.update({key.replace("__", "."): value for key, value in changes.items()})
+        return config
+
+    def foreseen(self, run, devices, nodes=1):
+        outcome = self.lockstep("foresee", run.yaml, "--device", DEVICE, "--devices-per-node", devices // nodes,
+                                "--nodes", nodes, "--json")
+        self.assertEqual(outcome.code, 0, outcome)
+        (device,) = json.loads(outcome.out)["devices"]
+        self.assertEqual(device["devices"], devices)
+        return device["step_ns"]
+
+    def step_ns(self, run):
+        """Of each step."""
+        return [round(1e6 * ms) for ms in run.column("sim/step_ms")]
+
+    def assert_steady(self, run, devices, nodes=1):
+        steps = self.step_ns(run)
+        self.assertEqual(len(steps), 6)
+        # The first step waits for the copy of its batch.
+        self.assertEqual(steps[1:], [self.foreseen(run, devices, nodes)] * 5, run.name)
+
+    def check_model(self, model, **changes):
+        for ranks in (None, 2, 4):
+            run = self.trained(f"{model}_{ranks}", ranks=ranks, model=model, **changes)
+            self.assert_steady(run, ranks or 1)
+
+    def test_gpt2(self):
+        self.check_model("gpt2", training__precision="bf16-mixed")
+
+    def test_bert(self):
+        self.check_model("bert")
+
+    def test_vit(self):
+        self.check_model("vit")
+
+    def test_resnet(self):
+        self.check_model("resnet", optimizer__name="sgd")
+
+    def test_captioner(self):
+        self.check_model("vit_gpt2")
+
+    def test_nodes_are_simulated(self):
+        run = self.trained("nodes", ranks=4, distributed__simulated_nodes=2)
+        self.assert_steady(run, 4, nodes=2)
+        self.assertGreater(self.step_ns(run)[-1], self.step_ns(self.trained("node", ranks=4))[-1])
+
+    def test_it_depends_on_the_config_alone(self):
+        plain = self.trained("plain", checkpoint__save_interval=0)
+        bare = Run(self.folder, "bare", {key: value for key, value in self.config(checkpoint__save_interval=0).items()
+                                         if not key.startswith("device.")})
+        bare.train()
+        self.assertNotIn("sim/step_ms", bare.metrics()[-1])
+        self.assertEqual(plain.hash(), bare.hash())
+        for name, override in (("threads", "device.threads=2"), ("avx2", "device.max_isa=avx2"),
+                               ("uncached", "device.compile_cache=off")):
+            run = self.trained(name, override)
+            for key in ("sim/step_ms", "sim/exposed_comm_ms", "sim/exposed_gap_ms", "sim/input_wait_ms", "sim/mfu"):
+                self.assertEqual(run.column(key), plain.column(key), (name, key))
+
+    def test_a_slow_rank_is_waited_for(self):
+        run = self.trained("slow", 'device.simulate=["rank=1 slow=3 steps=2:3"]', ranks=2, training__max_steps=7)
+        steps = self.step_ns(run)
+        self.assertEqual(steps[1], steps[5])  # steps 1 and 5, from 0
+        self.assertGreater(steps[2], 1.5 * steps[1])
+        self.assertGreater(steps[3], steps[2])  # by then the slow rank has also begun later
+        waits = run.column("sim/exposed_comm_ms")
+        self.assertGreater(waits[3], waits[1])
+
+    def test_jitter_comes_again_from_the_seed(self):
+        first, second = (self.trained(name, 'device.simulate=["jitter=0.1"]', ranks=2) for name in ("one", "two"))
+        self.assertEqual(self.step_ns(first), self.step_ns(second))
+        self.assertGreater(len(set(self.step_ns(first))), 4)
+
+    def test_the_host_hides_behind_longer_steps_only(self):
+        device_ms = self.foreseen(self.run_of("asked"), 1) * 1e-6
+        for name, host_ms in (("hidden", device_ms / 2), ("exposed", 2 * device_ms)):
+            run = self.trained(name, f"device.host.step_ms={host_ms:.6f}", device__host__time="stated")
+            self.assertAlmostEqual(run.column("sim/step_ms")[-1], max(host_ms, device_ms), delta=1e-5)
+            self.assertAlmostEqual(run.column("sim/exposed_gap_ms")[-1], max(host_ms - device_ms, 0), delta=1e-5)
+
+    def test_a_slow_loader_is_a_wait_for_input(self):
+        run = self.trained("loader", "device.host.sample_ms=1", "data.loader_workers=2", "training.max_steps=20",
+                           device__host__time="stated")
+        # 16 samples of 1 ms by two workers: a batch each 8 ms, and two come at once.
+        last = run.column("sim/step_ms")[-4:]
+        self.assertAlmostEqual(sum(last) / 4, 8, delta=0.01)
+        self.assertGreater(sum(run.column("sim/input_wait_ms")[-4:]), 0.9 * (sum(last) - 4 * run.column("sim/step_ms")[1]))
+
+    def test_measured_host_work_takes_time(self):
+        run = self.trained("measured", "device.host.factor=1000", device__host__time="measured")
+        self.assertGreater(run.column("sim/exposed_gap_ms")[-1], 1)
+
+    def test_the_memory_is_the_profiles(self):
+        outcome = self.lockstep("train", self.run_of("dry").yaml, "--dry-run")
+        self.assertIn("fits device.memory_gb 80", outcome.out)
+
+    def test_bad_input(self):
+        run = self.run_of("bad")
+        for words, message in (
+                (["device.profile=a100-sxm4-80g"], "there is no device 'a100-sxm4-80g'; did you mean 'a100-sxm4-80gb'?"),
+                (["device.profile=k80", "training.precision=bf16-mixed"], "has no bf16"),
+                (['device.simulate=["rank=7 slow=2"]'], "there is no rank 7: the job has 1"),
+                (['device.simulate=["rank=0 slow=2 rank=1"]'], "'rank' is given twice"),
+                (['device.simulate=["rank=0 fast=2"]'], "'fast=2' is none of rank=N"),
+                (['device.simulate=["rank=0 slow=2 steps=9:3"]'], "end no earlier"),
+                (["distributed.simulated_nodes=2"], "1 ranks cannot stand for devices on 2 nodes"),
+                (["device.profile=", "device.host.time=measured", "distributed.simulated_nodes=2"],
+                 "'distributed.simulated_nodes' has no effect without 'device.profile'"),
+                (["device.host.step_ms=9"], "'device.host.step_ms' has an effect only with 'device.host.time: stated'")):
+            outcome = run.train(*words, expect=2)
+            self.assertIn(message, outcome.err)
+            self.assert_fails(outcome, 2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+#include "trainer/devices/device_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/engine/update_plans.h"
+#include "core/kernels/kernel_cache.h"
+#include "trainer/devices/calibrated_step.h"
+#include "trainer/devices/device_profiles.h"
+#include "trainer/devices/disturbance_words.h"
+#include "trainer/devices/step_work.h"
+#include "trainer/devices/this_machine.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kBytesOfGb = 1e9;
+
+Deployment deployment_of(const Config& config, const Topology& topology,
+                         const DeviceProfile& device) {
+  const std::int64_t simulated = config.distributed.simulated_nodes;
+  Deployment out;
+  out.devices = topology.size();
+  out.nodes = simulated > 0 ? static_cast<int>(simulated) : topology.nodes();
+  LS_USER_CHECK(out.devices % out.nodes == 0,
+                "{} ranks cannot stand for devices on {} nodes: distributed.simulated_nodes must "
+                "divide the number of ranks",
+                out.devices, out.nodes);
+  const int on_node = out.devices / out.nodes;
+  LS_USER_CHECK(!device.node_devices || on_node <= device.node_devices->value,
+                "a node of {} holds {} devices, and {} ranks on {} nodes need {}; see "
+                "distributed.simulated_nodes",
+                device.name, device.node_devices->value, out.devices, out.nodes, on_node);
+  return out;
+}
+
+/// Those of a rank; an evaluation may differ, which no duration depends on.
+std::int64_t micro_batches_of(const BatchConfig& batch, int ranks) {
+  if (batch.global_batch_size == 0 || batch.micro_batch_size == 0) return 1;
+  return std::max<std::int64_t>(batch.global_batch_size / (batch.micro_batch_size * ranks), 1);
+}
+
+/// A target that is not this machine; its buckets are the run's.
+CompileOptions for_unknown_kernels(const CompileOptions& options) {
+  CompileOptions out;
+  out.buckets = options.buckets;
+  out.activity = options.activity;
+  out.host_functions = options.host_functions;
+  out.unknown_kernels = true;
+  return out;
+}
+
+/// That of its dots and convolutions: bf16 if any is.
+DType product_dtype(const std::vector<KernelWork>& heavy) {
+  const bool bf16 =
+      std::ranges::any_of(heavy, [](const KernelWork& each) { return each.dtype == DType::kBF16; });
+  return bf16 ? DType::kBF16 : DType::kF32;
+}
+
+}  // namespace
+
+void take_memory_of_profile(LoadedConfig& config) {
+  DeviceConfig& device = config.config.device;
+  if (device.profile.empty() || config.origins.contains("device.memory_gb")) return;
+  if (device_name(device.profile) == kThisMachine) return;
+  device.memory_gb = find_device(device.profile).memory_gib.value;
+}
+
+struct DeviceTimes::Planning {
+  Planning(const Config& config_, const Settings& settings, const Topology& topology,
+           const CompileOptions& options_, Log& log_)
+      : config(config_),
+        device(find_device(config.device.profile, settings)),
+        deployment(deployment_of(config, topology, device)),
+        rank(topology.rank()),
+        options(for_unknown_kernels(options_)),
+        log(log_),
+        kernels(options.target, log),
+        micro_batches(micro_batches_of(config.batch, deployment.devices)) {}
+
+  const Config& config;
+  DeviceProfile device;
+  Deployment deployment;
+  int rank;
+  CompileOptions options;
+  Log& log;
+  KernelCache kernels;
+  UpdatePlans updates;
+  std::int64_t micro_batches;
+};
+
+DeviceTimes::DeviceTimes(const Config& config, const Settings& settings, const Topology& topology,
+                         CompileOptions options, Log& log)
+    : planning_(std::make_unique<Planning>(config, settings, topology, options, log)) {}
+
+DeviceTimes::~DeviceTimes() = default;
+
+StepDurations DeviceTimes::of(const CompiledStep& step) {
+  Planning& p = *planning_;
+  Deployment deployment = p.deployment;
+  const DType dtype = product_dtype(heavy_kernels(step.step));
+  deployment.math = math_type_of(dtype, p.device);
+  if (p.device.calibrated)
+    return step_cost(step, *p.device.calibrated,
+                     calibrated_placement(p.config, deployment, dtype, p.micro_batches))
+        .durations;
+  StepWork work = work_of(*compile_step(step.step, p.options, p.kernels, p.updates, p.log));
+  work.micro_batches = static_cast<double>(p.micro_batches);
+  return step_time(work, p.device, deployment, fitted_constants().constants).durations;
+}
+
+VirtualClockOptions DeviceTimes::clock_options() const {
+  const Config& config = planning_->config;
+  VirtualClockOptions out;
+  out.stream = {
+      .queue_depth = static_cast<int>(config.device.queue_depth),
+      .loader_workers = static_cast<int>(std::max<std::int64_t>(config.data.loader_workers, 1)),
+      .prefetch = std::max<std::int64_t>(config.data.loader_prefetch_size, 1),
+      .device_prefetch = std::max<std::int64_t>(config.data.device_prefetch_size, 1)};
+  out.host = config.device.host;
+  const DeviceProfile& device = planning_->device;
+  if (device.host_link_gb_per_s)
+    out.host_link_bytes_per_s = device.host_link_gb_per_s->value * kBytesOfGb;
+  const DType dtype = config.training.precision == Precision::kFp32 ? DType::kF32 : DType::kBF16;
+  out.rank = planning_->rank;
+  out.disturbances =
+      parse_disturbances(config.device.simulate, static_cast<std::uint64_t>(config.run.seed),
+                         planning_->deployment.devices);
+  if (const auto peak = device.peak(math_type_of(dtype, device))) out.peak_flops = *peak;
+  return out;
+}
+
+std::string DeviceTimes::describe() const {
+  const Deployment& d = planning_->deployment;
+  return fmt::format("{}: {} simulated device{} on {} node{}, device.host.time {}",
+                     planning_->device.name, d.devices, d.devices == 1 ? "" : "s", d.nodes,
+                     d.nodes == 1 ? "" : "s", name_of(planning_->config.device.host.time));
+}
+
+}  // namespace lockstep

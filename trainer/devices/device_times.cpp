@@ -29,9 +29,9 @@ Deployment deployment_of(const Config& config, const Topology& topology,
                 out.devices, out.nodes);
   const int on_node = out.devices / out.nodes;
   LS_USER_CHECK(!device.node_devices || on_node <= device.node_devices->value,
-                "a node of {} holds {} devices, and {} ranks on {} nodes need {}; see "
+                "a node of {} holds {} devices, and {} ranks need {} on each; see "
                 "distributed.simulated_nodes",
-                device.name, device.node_devices->value, out.devices, out.nodes, on_node);
+                device.name, device.node_devices->value, out.devices, on_node);
   return out;
 }
 

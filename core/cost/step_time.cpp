@@ -137,9 +137,10 @@ struct StepModel {
       const double bytes = wire_bytes(bucket);
       const KernelTime sent =
           all_reduce_time(bytes, messages * bytes / all, device, deployment, constants);
-      to.buckets.push_back(
-          {.ready_ns = to_ns(bucket.heavy_share * heavy + bucket.traffic_share * other),
-           .all_reduce_ns = to_ns(sent.seconds)});
+      to.buckets.push_back({.ready_ns = deployment.overlap ? to_ns(bucket.heavy_share * heavy +
+                                                                   bucket.traffic_share * other)
+                                                           : to.micro_batch_ns,
+                            .all_reduce_ns = to_ns(sent.seconds)});
       out.sent = out.sent + sent;
     }
     return out;

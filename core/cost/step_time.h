@@ -51,6 +51,7 @@ struct Deployment {
   bool fused_attention = true;  ///< false: scores are written to memory
   bool channels_first = false;  ///< images on tensor units are [N,C,H,W]
   double gradient_bytes = 4;    ///< of an element on the wire
+  bool overlap = true;          ///< false: gradients are sent after the last micro-batch
   /// Bytes a second of a node to others, each direction, if not that of the profile.
   std::optional<double> node_network = std::nullopt;
 };

@@ -13,6 +13,7 @@ namespace {
 std::string answer(const std::vector<Handshake::Rank>& ranks) {
   const auto all = [&](bool left_first) {
     std::vector<Handshake> handshakes;
+    handshakes.reserve(ranks.size());
     for (const Handshake::Rank& rank : ranks) handshakes.push_back({rank, {}});
     while (handshakes.size() > 1) {
       const std::size_t at = left_first ? 0 : handshakes.size() - 2;
@@ -22,6 +23,7 @@ std::string answer(const std::vector<Handshake::Rank>& ranks) {
     return handshakes[0];
   };
   std::vector<std::string> hosts;
+  hosts.reserve(ranks.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     hosts.push_back(rank < 2 ? "node-a" : "node-b");
   const Topology topology(0, std::vector<int>(ranks.size(), 0), hosts);

@@ -79,6 +79,10 @@ class VirtualTime(EndToEndTest):
         self.assert_steady(run, 4, nodes=2)
         self.assertGreater(self.step_ns(run)[-1], self.step_ns(self.trained("node", ranks=4))[-1])
 
+    def test_without_overlap(self):
+        run = self.trained("after", ranks=2, distributed__overlap=False)
+        self.assert_steady(run, 2)
+
     def test_it_depends_on_the_config_alone(self):
         plain = self.trained("plain", checkpoint__save_interval=0)
         bare = Run(self.folder, "bare", {key: value for key, value in self.config(checkpoint__save_interval=0).items()

@@ -21,6 +21,7 @@ Deployment deployment_of(const Config& config, const Topology& topology,
                          const DeviceProfile& device) {
   const std::int64_t simulated = config.distributed.simulated_nodes;
   Deployment out;
+  out.overlap = config.distributed.overlap;
   out.devices = topology.size();
   out.nodes = simulated > 0 ? static_cast<int>(simulated) : topology.nodes();
   LS_USER_CHECK(out.devices % out.nodes == 0,
@@ -91,7 +92,7 @@ struct DeviceTimes::Planning {
 };
 
 DeviceTimes::DeviceTimes(const Config& config, const Settings& settings, const Topology& topology,
-                         CompileOptions options, Log& log)
+                         const CompileOptions& options, Log& log)
     : planning_(std::make_unique<Planning>(config, settings, topology, options, log)) {}
 
 DeviceTimes::~DeviceTimes() = default;

@@ -25,7 +25,7 @@ class DeviceTimes {
   /// of `topology`. `options` are the run's. Error kUsage for a profile that is not known, ranks
   /// that cannot be divided over the nodes, or more than a node holds.
   DeviceTimes(const Config& config, const Settings& settings, const Topology& topology,
-              CompileOptions options, Log& log);
+              const CompileOptions& options, Log& log);
   ~DeviceTimes();
 
   /// Error kUsage if the profile lacks the type of its products, or links between devices.

@@ -25,6 +25,7 @@ double updated_elements(const Graph& step) {
 
 std::vector<BucketWork> buckets_of(const CompiledStep& step) {
   std::vector<double> bytes;
+  bytes.reserve(step.reduction.buckets.size());
   for (const Bucket& bucket : step.reduction.buckets) bytes.push_back(bytes_of(bucket));
   return bucket_work(step.gradient.graph, step.reduction.bucket_of, bytes);
 }

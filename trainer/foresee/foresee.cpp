@@ -93,6 +93,7 @@ DeployedStep deploy(const ForeseenStep& step, const LoadedConfig& config,
                     const DeviceProfile& device, const ForeseeOptions& options) {
   check_topology(device, options);
   DeployedStep out{step.work, deployment_of(options)};
+  out.deployment.overlap = config.config.distributed.overlap;
   out.deployment.math = options.math
                             ? *options.math
                             : math_type_of(compute_dtype(config.config.training.precision), device);

@@ -38,10 +38,10 @@ DisturbedSteps disturbed(const Foresight& foresight, const Disturbances& disturb
 }
 
 /// A failure of any device ends the job, which loses half an interval on average.
-SavePlan plan_saves(double step_s, int devices, const RehearsalOptions& options) {
+SavePlan plan_saves(double step_s, double hours_between_failures, const RehearsalOptions& options) {
   constexpr double kSecondsOfHour = 3600;
   SavePlan out;
-  out.hours_between_failures = *options.hours_between_failures / devices;
+  out.hours_between_failures = hours_between_failures;
   const double between = out.hours_between_failures * kSecondsOfHour;
   const double best = std::sqrt(2 * options.save_seconds * between);
   out.interval = std::max<std::int64_t>(1, std::llround(best / step_s));
@@ -63,7 +63,8 @@ Rehearsal rehearse(const Foresight& foresight, std::uint64_t seed,
     out.disturbed = disturbed(foresight, parse_disturbances(options.disturbances, seed, devices));
     step_s = out.disturbed->mean_s;
   }
-  if (options.hours_between_failures) out.saves = plan_saves(step_s, devices, options);
+  if (const auto hours = options.hours_between_failures)
+    out.saves = plan_saves(step_s, *hours / devices, options);
   return out;
 }
 

@@ -184,6 +184,13 @@ TEST(StepTime, WaitsForTheLastBucket) {
   EXPECT_NEAR(exposed(late), last, 2e-9);
 }
 
+TEST(StepTime, WithoutOverlapWaitsForAllThatIsSent) {
+  Deployment after = on(8);
+  after.overlap = false;
+  const StepTime time = step_time(work(), device(), after, CostConstants{});
+  EXPECT_NEAR(time.exposed_seconds, time.all_reduce_seconds, 5e-9);
+}
+
 TEST(StepTime, DividedOptimizersTakeLess) {
   Deployment zero = on(8);
   zero.parallelism = Parallelism::kZero1;

@@ -34,6 +34,7 @@ class TickByTick {
       count_interference();
     }
     std::vector<std::vector<StepTimes>> out;
+    out.reserve(ranks_.size());
     for (const Rank& rank : ranks_) out.push_back(rank.times);
     return out;
   }
@@ -189,7 +190,7 @@ class TickByTick {
 
   std::int64_t last_begin(std::size_t r, std::size_t n) const {
     const OracleStep& step = steps_[r][n];
-    std::int64_t at = *ranks_[r].begin;
+    std::int64_t at = ranks_[r].begin.value_or(kNever);
     for (std::int64_t m = 1; m < step.micro_batches; ++m)
       at += step.durations.micro_batch_ns + step.durations.sums_ns;
     return at;

@@ -29,10 +29,10 @@ TEST(Rehearsal, AsksNothingByDefault) {
 
 TEST(Rehearsal, SimulatesAllThatTheWordsName) {
   const Rehearsal found = rehearse(on(512), 1, {.disturbances = {"rank=511 slow=2 steps=300:399"}});
-  ASSERT_TRUE(found.disturbed);
-  EXPECT_EQ(found.disturbed->steps, 400);
-  EXPECT_DOUBLE_EQ(found.disturbed->least_s, 0.215);
-  EXPECT_NEAR(found.disturbed->most_s, 0.420, 0.01) << "but for the update of the others";
+  const DisturbedSteps steps = found.disturbed.value_or(DisturbedSteps{});
+  EXPECT_EQ(steps.steps, 400);
+  EXPECT_DOUBLE_EQ(steps.least_s, 0.215);
+  EXPECT_NEAR(steps.most_s, 0.420, 0.01) << "but for the update of the others";
 }
 
 /// A save of 50 s, and a failure every 10,000 s: every sqrt(2 50 10,000) = 1,000 s.
@@ -40,10 +40,10 @@ TEST(Rehearsal, SavesAsYoungAndDalySay) {
   const Foresight job = on(36);
   const Rehearsal found =
       rehearse(job, 1, {.hours_between_failures = 100, .save_seconds = 50, .restart_seconds = 200});
-  ASSERT_TRUE(found.saves);
-  EXPECT_EQ(found.saves->interval, std::llround(1000 / job.time.seconds));
-  EXPECT_NEAR(found.saves->hours_between_failures, 100.0 / 36, 1e-12);
-  EXPECT_NEAR(found.saves->goodput, 1000.0 / 1050 * (1 - (525 + 200) / 1e4), 1e-4);
+  const SavePlan saves = found.saves.value_or(SavePlan{});
+  EXPECT_EQ(saves.interval, std::llround(1000 / job.time.seconds));
+  EXPECT_NEAR(saves.hours_between_failures, 100.0 / 36, 1e-12);
+  EXPECT_NEAR(saves.goodput, 1000.0 / 1050 * (1 - (525 + 200) / 1e4), 1e-4);
 }
 
 TEST(Rehearsal, RefusesDividedWeights) {

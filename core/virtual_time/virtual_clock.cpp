@@ -14,6 +14,17 @@ std::int64_t ns_of_ms(double ms) {
 
 }  // namespace
 
+void VirtualTotals::add(const VirtualStep& step) {
+  const StepTimes& times = step.times;
+  ++steps;
+  all_ns += step.ns();
+  gradient_ns += times.computed_ns - times.begin_ns;
+  exposed_comm_ns += times.exposed_ns();
+  update_ns += times.end_ns - times.reduced_ns;
+  exposed_gap_ns += step.begin.idle_ns - step.begin.inputs_ns;
+  input_wait_ns += step.begin.inputs_ns;
+}
+
 VirtualClock::VirtualClock(const VirtualClockOptions& options)
     : options_(options), stream_(options.stream) {}
 
@@ -67,11 +78,14 @@ std::int64_t VirtualClock::end(const VirtualExecution& execution) {
   const StepTimes times = step_times(*execution.durations, execution.micro_batches,
                                      execution.begin.begin_ns, execution.latest_ns, link_);
   stream_.end(times.end_ns);
-  if (execution.step >= 0 && options_.keeps_steps) {
+  if (execution.step >= 0) {
     const double peak = options_.peak_flops;
     const double ideal_ns = peak > 0 ? execution.durations->flops / peak * 1e9 : 0;
     const std::lock_guard lock(mutex_);
-    steps_.push_back({execution.step, times, execution.begin, ideal_ns});
+    const VirtualStep step{execution.step, times, execution.begin, ideal_ns};
+    if (had_first_step_) totals_.add(step);
+    had_first_step_ = true;
+    if (options_.keeps_steps) steps_.push_back(step);
   }
   return times.end_ns;
 }
@@ -88,6 +102,11 @@ std::vector<VirtualStep> VirtualClock::take_steps(std::int64_t last) {
     steps_.pop_front();
   }
   return out;
+}
+
+VirtualTotals VirtualClock::totals() const {
+  const std::lock_guard lock(mutex_);
+  return totals_;
 }
 
 std::int64_t VirtualClock::copy_ns(std::int64_t bytes) const {

@@ -38,6 +38,19 @@ struct VirtualStep {
   std::int64_t ns() const { return begin.idle_ns + times.end_ns - times.begin_ns; }
 };
 
+/// Sums over training steps but the first one, which waits for its compilation and its batch.
+struct VirtualTotals {
+  std::int64_t steps = 0;
+  std::int64_t all_ns = 0;  ///< VirtualStep::ns; the sum of what follows
+  std::int64_t gradient_ns = 0;
+  std::int64_t exposed_comm_ns = 0;
+  std::int64_t update_ns = 0;
+  std::int64_t exposed_gap_ns = 0;  ///< waiting for the host
+  std::int64_t input_wait_ns = 0;
+
+  void add(const VirtualStep& step);
+};
+
 /// An execution on the device's thread, from its begin to its end.
 struct VirtualExecution {
   const StepDurations* durations = nullptr;
@@ -83,6 +96,8 @@ class VirtualClock {
   /// The training steps up to this one that have ended since the last call, in order. From any
   /// thread.
   std::vector<VirtualStep> take_steps(std::int64_t last);
+  /// Of all steps that have ended. From any thread.
+  VirtualTotals totals() const;
 
  private:
   std::int64_t copy_ns(std::int64_t bytes) const;
@@ -98,7 +113,9 @@ class VirtualClock {
   VirtualStream stream_;
   JobLink link_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  bool had_first_step_ = false;
+  VirtualTotals totals_;
   std::deque<VirtualStep> steps_;
 };
 

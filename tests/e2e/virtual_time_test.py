@@ -120,6 +120,7 @@ class VirtualTime(EndToEndTest):
     def test_a_slow_loader_is_a_wait_for_input(self):
         run = self.trained("loader", "device.host.sample_ms=1", "data.loader_workers=2", "training.max_steps=20",
                            device__host__time="stated")
+        self.assertRegex(self.outcome.text, r"on this device a step waits [67]\.\d+ ms for input: use more data.loader_workers")
         # 16 samples of 1 ms by two workers: a batch each 8 ms, and two come at once.
         last = run.column("sim/step_ms")[-4:]
         self.assertAlmostEqual(sum(last) / 4, 8, delta=0.01)

@@ -16,6 +16,7 @@
 #include "trainer/job/profiling.h"
 #include "trainer/machine/limits_file.h"
 #include "trainer/machine/machine.h"
+#include "trainer/telemetry/virtual_time_text.h"
 #include "watch/side_hub.h"
 
 namespace lockstep {
@@ -188,6 +189,11 @@ void RankRuntime::finish() {
 void RankRuntime::report() const {
   if (const std::string table = engine_->compilations().table(); !table.empty() && is_master())
     log_->info("{}", table);
+  if (virtual_clock_ != nullptr && is_master())
+    if (const std::string text =
+            virtual_time_text(config_.device.profile, virtual_clock_->totals());
+        !text.empty())
+      log_->info("{}", text);
   profiling_->report(run_folder_, *log_);
 }
 

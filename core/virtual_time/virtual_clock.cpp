@@ -46,6 +46,7 @@ void VirtualClock::compiled() {
 }
 
 void VirtualClock::read(std::int64_t exists_ns, std::int64_t bytes) {
+  if (outside_) return;
   add_measured();
   events_.push_back({HostEvent::Kind::kWaitUntil, exists_ns + copy_ns(bytes)});
 }
@@ -58,7 +59,15 @@ std::vector<HostEvent> VirtualClock::hand_over(bool is_step) {
 
 void VirtualClock::outside(const std::function<void()>& work) {
   add_measured();
-  work();
+  struct Outside {
+    bool& flag;
+    explicit Outside(bool& flag_) : flag(flag_) { flag = true; }
+    ~Outside() { flag = false; }
+  };
+  {
+    const Outside now(outside_);
+    work();
+  }
   if (options_.host.time == HostTime::kMeasured) cpu_ns_ = thread_cpu_ns();
 }
 

@@ -81,7 +81,8 @@ class VirtualClock {
   void read(std::int64_t exists_ns, std::int64_t bytes);
   /// All since the last call, for the command that is handed over now; a training step or not.
   std::vector<HostEvent> hand_over(bool is_step);
-  /// What `work` does is not work of the host that is simulated.
+  /// What `work` does is not work of the host that is simulated: it takes no virtual time, and no
+  /// value that it reads is waited for.
   void outside(const std::function<void()>& work);
 
   // On the device's thread, in the order of the commands:
@@ -109,6 +110,7 @@ class VirtualClock {
   // Of the host's thread:
   std::vector<HostEvent> events_;
   std::int64_t cpu_ns_ = -1;  ///< of the thread, up to which it is noted; -1: not begun
+  bool outside_ = false;
   // Of the device's thread:
   VirtualStream stream_;
   JobLink link_;

@@ -145,11 +145,11 @@ class Fitting(unittest.TestCase):
             predictor = published_rows.Predictor(rows, BUILD / "bench/foresight_rows", folder)
             self.assertEqual(predictor.problems, [None] * len(rows))
             others = [prior * (1.15 if i % 2 else 1 / 1.15)
-                      for i, (_, prior, _) in enumerate(predictor.constants)]
+                      for i, (_, prior, *_) in enumerate(predictor.constants)]
             for each, ms in zip(rows, predictor.ask(others)):
                 each["step_ms"] = str(ms)
             before = [abs(ms / float(each["step_ms"]) - 1) for each, ms in
-                      zip(rows, predictor.ask([prior for _, prior, _ in predictor.constants]))]
+                      zip(rows, predictor.ask([prior for _, prior, *_ in predictor.constants]))]
             predictor.close()
             path = pathlib.Path(folder) / "rows.csv"
             write_rows(path, rows)

@@ -1,8 +1,9 @@
 """Virtual time: a run on simulated devices keeps its bits, and its steps take what `foresee` says, to the nanosecond,
 whatever the ranks, threads and instruction set are."""
 import json
+import re
 
-from lockstep_runs import EndToEndTest, Run, main
+from lockstep_runs import EndToEndTest, Job, Run, main
 
 DEVICE = "a100-sxm4-80gb"
 IMAGES = {"model.image_size": 28, "model.num_channels": 1}
@@ -125,6 +126,43 @@ class VirtualTime(EndToEndTest):
         last = run.column("sim/step_ms")[-4:]
         self.assertAlmostEqual(sum(last) / 4, 8, delta=0.01)
         self.assertGreater(sum(run.column("sim/input_wait_ms")[-4:]), 0.9 * (sum(last) - 4 * run.column("sim/step_ms")[1]))
+
+    def test_a_recompilation_in_each_step_dominates(self):
+        waits = {}
+        for what in ("steady", "constant"):
+            folder = self.folder / what
+            folder.mkdir()
+            outcome = Job([what, "12", f"device.profile={DEVICE}", "device.host.time=stated",
+                           "device.host.compile_ms=50"], self.folder, ranks=2, cwd=folder,
+                          program="bin/recompiling").wait()
+            self.assertEqual(outcome.code, 0, outcome)
+            self.assertRegex(outcome.text, rf"virtual time of {DEVICE}: 2 simulated devices on 1 node")
+            found = re.search(r"11 steps of (\S+) ms: .* waiting for the host (\S+) %", outcome.text)
+            waits[what] = float(found[1]), float(found[2])
+        self.assertEqual(waits["steady"][1], 0)
+        self.assertAlmostEqual(waits["constant"][0], 50, delta=0.1)
+        self.assertGreater(waits["constant"][1], 99)
+
+    def test_foresee_simulates_all_devices(self):
+        run = self.run_of("large", data__num_samples=1024, training__global_batch_size=1024)
+        words = ["foresee", run.yaml, "--device", DEVICE, "--devices-per-node", 8, "--nodes", 64]
+        outcome = self.lockstep(*words, "--json", "--simulate", "rank=511 slow=30", "--mtbf-hours", 50000,
+                                "--save-seconds", 20, "--restart-seconds", 300)
+        self.assertEqual(outcome.code, 0, outcome)
+        (device,) = json.loads(outcome.out)["devices"]
+        disturbed, saves = device["disturbed"], device["saves"]
+        self.assertEqual(disturbed["steps"], 200)
+        self.assertGreater(disturbed["mean_ms"], 1.2 * device["step_ms"])
+        self.assertAlmostEqual(saves["hours_between_failures"], 50000 / 512)
+        self.assertAlmostEqual(saves["interval_steps"] * disturbed["mean_ms"] / 1e3,
+                               (2 * 20 * 50000 / 512 * 3600)**0.5, delta=disturbed["mean_ms"] / 1e3)
+        self.assertTrue(0.9 < saves["goodput"] < 1)
+        for more, message in ((["--simulate", "jitter=none"], "device.simulate: 'jitter=none': jitter 'none' is not a number"),
+                              (["--mtbf-hours", 5], "--mtbf-hours and --save-seconds belong together"),
+                              (["--simulate", "jitter=0.1", "--parallelism", "fsdp"], "--simulate knows dp and zero1, not fsdp")):
+            refused = self.lockstep(*words, *more)
+            self.assertEqual(refused.code, 2, refused)
+            self.assertIn(message, refused.err)
 
     def test_measured_host_work_takes_time(self):
         run = self.trained("measured", "device.host.factor=1000", device__host__time="measured")

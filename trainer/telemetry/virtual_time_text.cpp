@@ -21,8 +21,8 @@ std::string virtual_time_text(std::string_view device, const VirtualTotals& tota
       100 * share(totals.exposed_gap_ns), 100 * share(totals.input_wait_ns));
   if (share(totals.exposed_gap_ns) > kWorthAdvice)
     out += fmt::format(
-        "\non this device a step waits {:.3g} ms for the host: read values later, or compute more "
-        "in a step (training.micro_batch_size)",
+        "\non this device a step waits {:.3g} ms for the host: recompile less, read values later, "
+        "or compute more in a step (training.micro_batch_size)",
         step_ms(totals.exposed_gap_ns));
   if (share(totals.input_wait_ns) > kWorthAdvice)
     out += fmt::format(

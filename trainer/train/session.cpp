@@ -101,6 +101,13 @@ void Session::print_line(Line line) {
 }
 
 void Session::flush_lines(bool wait) {
+  VirtualClock* clock = runtime_->device().virtual_clock();
+  if (clock == nullptr || wait) return print_ready_lines(wait);
+  // Which lines are ready depends on this machine, and a line that is not ready is not waited for.
+  clock->outside([&] { print_ready_lines(wait); });
+}
+
+void Session::print_ready_lines(bool wait) {
   const OwnReads late(runtime_->context());
   auto line = lines_.begin();
   for (; line != lines_.end() && (wait || line->ready()); ++line) fmt::print("{}\n", line->text());

@@ -106,6 +106,7 @@ class Session {
     }
   }
   void print_line(Line line);
+  void print_ready_lines(bool wait);
 
   std::vector<std::string> arguments_;
   std::unique_ptr<RankRuntime> runtime_;

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "core/runtime/device.h"
+
 namespace lockstep {
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
+#include "core/runtime/device.h"
 #include "core/trace/reads.h"
 #include "trainer/config/checks.h"
 #include "trainer/config/schema.h"

@@ -158,6 +158,7 @@ class VirtualTime(EndToEndTest):
                                (2 * 20 * 50000 / 512 * 3600)**0.5, delta=disturbed["mean_ms"] / 1e3)
         self.assertTrue(0.9 < saves["goodput"] < 1)
         for more, message in ((["--simulate", "jitter=none"], "device.simulate: 'jitter=none': jitter 'none' is not a number"),
+                              (["--simulate", "jitter=0.1", "--sweep", "model.n_layer=1,2"], "are of one config"),
                               (["--mtbf-hours", 5], "--mtbf-hours and --save-seconds belong together"),
                               (["--simulate", "jitter=0.1", "--parallelism", "fsdp"], "--simulate knows dp and zero1, not fsdp")):
             refused = self.lockstep(*words, *more)

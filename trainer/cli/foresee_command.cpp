@@ -74,14 +74,16 @@ int run_foresee(const CommandCall& call) {
       read_given(arguments.values("given"), words[0], overrides, devices, options, call.registry);
   const auto prices_file = arguments.value("price");
   const Prices prices = prices_file ? read_prices(*prices_file) : Prices{};
+  const RehearsalOptions rehearsal = rehearsal_of(arguments);
   if (arguments.has("sweep") || prices_file) {
+    LS_USER_CHECK(rehearsal.disturbances.empty() && !rehearsal.hours_between_failures,
+                  "--simulate and --mtbf-hours are of one config: leave out --sweep and --price");
     const std::vector<SweepPoint> points = run_sweep(words[0], overrides, arguments.values("sweep"),
                                                      devices, options, prices, call.registry);
     call.out << (arguments.has("json") ? sweep_json(points) : sweep_text(points));
     return 0;
   }
   const LoadedConfig config = load_config(words[0], call.registry, overrides);
-  const RehearsalOptions rehearsal = rehearsal_of(arguments);
   Planners planners(config.config, call.registry, options.max_isa);
   std::vector<DeviceAnswer> answers;
   answers.reserve(devices.size());

@@ -41,15 +41,17 @@ StepWork work_of(const CompiledStep& planned) {
   const double updated = updated_elements(planned.step);
   if (updated == 0) return out;  // an evaluation
   out.parameters = gradient_elements(planned);
-  out.slots = updated / out.parameters - 1;
+  if (out.parameters > 0) out.slots = updated / out.parameters - 1;
   return out;
 }
 
 MathType math_type_of(DType dtype, const DeviceProfile& device) {
   if (dtype == DType::kF32) return MathType::kFp32;
   const bool bf16 = device.peak(MathType::kBf16).has_value();
-  LS_USER_CHECK(bf16 || device.peak(MathType::kFp16),
-                "training.precision bf16-mixed: device {} has no bf16; choose --math", device.name);
+  LS_USER_CHECK(
+      bf16 || device.peak(MathType::kFp16),
+      "training.precision bf16-mixed: device {} has no bf16; use fp32, or --math of foresee",
+      device.name);
   return bf16 ? MathType::kBf16 : MathType::kFp16;
 }
 

@@ -88,8 +88,9 @@ TEST_F(ForeseeTest, RefusesWhatCannotBe) {
             "a node of a100-sxm4-80gb holds 8 devices, and --devices-per-node is 16");
   EXPECT_EQ(usage_error([&] { foresee(step, config, a100, {.per_node = 8, .nodes = 1 << 20}); }),
             "1048576 nodes of 8 devices are more than 1048576 devices");
-  EXPECT_EQ(usage_error([&] { foresee(step, config, find_device("k80"), {}); }),
-            "training.precision bf16-mixed: device k80 has no bf16; use fp32, or --math of foresee");
+  EXPECT_EQ(
+      usage_error([&] { foresee(step, config, find_device("k80"), {}); }),
+      "training.precision bf16-mixed: device k80 has no bf16; use fp32, or --math of foresee");
   EXPECT_EQ(
       usage_error([&] { foresee(step, config, find_device("tpuv4"), {.math = MathType::kFp16}); }),
       "device tpuv4 has no fp16: its profile gives no peak of it");

@@ -35,6 +35,9 @@ constexpr SpanFacts facts(SpanKind kind) {
     case SpanKind::kDispatch: return {"dispatch", nullptr, kDevice};
     case SpanKind::kCommand:
       return {"command", nullptr, kDevice, nullptr, {"program", "is_update", "command", "shard"}};
+    case SpanKind::kGradientProgram:
+      return {"gradient program", nullptr, kDevice, nullptr, {"micro_batch"}};
+    case SpanKind::kUpdateProgram: return {"update program", nullptr, kDevice};
     case SpanKind::kGradientSums: return {"gradient sums", nullptr, kDevice, nullptr, {"bucket"}};
     case SpanKind::kExposedComm: return {"all-reduce", "ExposedComm", kDevice};
     case SpanKind::kDonationCopies: return {"copies", nullptr, kDevice, nullptr, {"bytes"}};

@@ -34,6 +34,8 @@ enum class SpanKind : std::uint8_t {
   kExecute,          ///< one step, evaluation or read; not one that failed
   kDispatch,         ///< reserving memory, publishing results
   kCommand,          ///< one bundle of a plan
+  kGradientProgram,  ///< a call, in virtual time, which knows no commands
+  kUpdateProgram,    ///< the same
   kGradientSums,     ///< adding the micro-batches of this rank, starting buckets
   kExposedComm,      ///< waiting for buckets
   kDonationCopies,   ///< copying donated memory that is still read

@@ -144,6 +144,7 @@ class Run {
     if (clock == nullptr) return;
     virtual_.durations = &execution_.program->durations;
     virtual_.micro_batches = micro_batches_;
+    virtual_.name = name_of(execution_.reason);
     if (execution_.reason == SyncReason::kStepEnd) virtual_.step = execution_.step;
     clock->begin(execution_.host, virtual_);
   }

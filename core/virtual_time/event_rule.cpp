@@ -40,16 +40,25 @@ std::vector<std::int64_t> bucket_times(const StepDurations& step, std::int64_t m
   return out;
 }
 
-StepTimes step_times(const StepDurations& step, std::int64_t micro_batches, std::int64_t begin_ns,
-                     std::span<const std::int64_t> latest_ns, JobLink& link) {
+std::vector<std::int64_t> all_reduce_ends(const StepDurations& step,
+                                          std::span<const std::int64_t> latest_ns, JobLink& link) {
   LS_CHECK(latest_ns.size() == step.buckets.size(), "{} times for {} buckets", latest_ns.size(),
            step.buckets.size());
+  std::vector<std::int64_t> out;
+  out.reserve(latest_ns.size());
+  for (std::size_t i = 0; i < latest_ns.size(); ++i)
+    out.push_back(link.carry(latest_ns[i], step.buckets[i].all_reduce_ns));
+  return out;
+}
+
+StepTimes step_times(const StepDurations& step, std::int64_t micro_batches, std::int64_t begin_ns,
+                     std::span<const std::int64_t> reduced_ns) {
   StepTimes out{.begin_ns = begin_ns};
   out.computed_ns = last_micro_batch(step, micro_batches, begin_ns) + step.micro_batch_ns;
   std::int64_t end = out.computed_ns;
-  for (std::size_t i = 0; i < latest_ns.size(); ++i) {
+  for (std::size_t i = 0; i < reduced_ns.size(); ++i) {
     const std::int64_t lasts = step.buckets[i].all_reduce_ns;
-    end = link.carry(latest_ns[i], lasts);
+    end = reduced_ns[i];
     out.hidden_ns += std::clamp<std::int64_t>(out.computed_ns - (end - lasts), 0, lasts);
     out.all_reduce_ns += lasts;
   }
@@ -63,47 +72,62 @@ StepTimes step_times(const StepDurations& step, std::int64_t micro_batches, std:
 
 StepTimes steady_step(const StepDurations& step, std::int64_t micro_batches) {
   JobLink link;
-  return step_times(step, micro_batches, 0, bucket_times(step, micro_batches, 0), link);
+  return step_times(step, micro_batches, 0,
+                    all_reduce_ends(step, bucket_times(step, micro_batches, 0), link));
 }
 
 VirtualStream::VirtualStream(const StreamOptions& options)
     : options_(options), workers_ns_(static_cast<std::size_t>(options.loader_workers), 0) {}
 
-CommandBegin VirtualStream::begin(std::span<const HostEvent> events) {
+CommandBegin VirtualStream::begin(std::span<const HostEvent> events, const VirtualSpans& spans) {
   std::int64_t inputs = 0;
   waited_ns_ = 0;
   for (const HostEvent& event : events) {
     switch (event.kind) {
-      case HostEvent::Kind::kWork: host_ns_ += event.ns; break;
-      case HostEvent::Kind::kWaitUntil: host_ns_ = std::max(host_ns_, event.ns); break;
+      case HostEvent::Kind::kWork: move_host(host_ns_ + event.ns, event.what, spans); break;
+      case HostEvent::Kind::kWaitUntil:
+        move_host(event.ns, SpanKind::kDeviceLockWait, spans);
+        break;
       case HostEvent::Kind::kTakeBatch:
-        take_batch(event);
+        take_batch(event, spans);
         inputs = copied_ns_;
         break;
     }
   }
   const auto depth = static_cast<std::size_t>(options_.queue_depth);
-  host_ns_ = std::max(host_ns_, oldest_of(taken_, depth));
+  move_host(oldest_of(taken_, depth), SpanKind::kQueueWait, spans);
   const std::int64_t taken = std::max(host_ns_, free_ns_);
   remember(taken_, depth, taken);
   CommandBegin out{.begin_ns = std::max(taken, inputs)};
   out.idle_ns = out.begin_ns - free_ns_;
   out.inputs_ns = std::min(out.idle_ns, waited_ns_ + out.begin_ns - taken);
+  spans.tell(SpanKind::kExposedGap, VirtualThread::kDevice, free_ns_, out.begin_ns,
+             {out.inputs_ns});
   return out;
 }
 
-void VirtualStream::take_batch(const HostEvent& batch) {
+void VirtualStream::move_host(std::int64_t to_ns, SpanKind what, const VirtualSpans& spans) {
+  if (to_ns <= host_ns_) return;
+  spans.tell(what, VirtualThread::kHost, host_ns_, to_ns);
+  host_ns_ = to_ns;
+}
+
+void VirtualStream::take_batch(const HostEvent& batch, const VirtualSpans& spans) {
   const auto prefetch = static_cast<std::size_t>(options_.prefetch);
   const auto device_prefetch = static_cast<std::size_t>(options_.device_prefetch);
   const auto worker = std::ranges::min_element(workers_ns_);
-  *worker = std::max(*worker, oldest_of(copies_ns_, prefetch)) + batch.ns;
+  const std::int64_t fetch = std::max(*worker, oldest_of(copies_ns_, prefetch));
+  *worker = fetch + batch.ns;
+  spans.tell(SpanKind::kFetch, VirtualThread::kFirstWorker, fetch, *worker, {}, {},
+             static_cast<std::size_t>(worker - workers_ns_.begin()));
   fetched_ns_ = std::max(fetched_ns_, *worker);
   const std::int64_t copy =
       std::max({fetched_ns_, copied_ns_, oldest_of(batches_ns_, device_prefetch)});
   copied_ns_ = copy + batch.copy_ns;
+  spans.tell(SpanKind::kTransferToDevice, VirtualThread::kTransfer, copy, copied_ns_);
   remember(copies_ns_, prefetch, copy);
   waited_ns_ += std::max<std::int64_t>(copy - host_ns_, 0);
-  host_ns_ = std::max(host_ns_, copy);
+  move_host(copy, SpanKind::kInputWait, spans);
   remember(batches_ns_, device_prefetch, host_ns_);
 }
 

@@ -23,7 +23,9 @@
 #include <span>
 #include <vector>
 
+#include "core/base/spans.h"
 #include "core/virtual_time/step_durations.h"
+#include "core/virtual_time/virtual_spans.h"
 
 namespace lockstep {
 
@@ -54,9 +56,13 @@ class JobLink {
 std::vector<std::int64_t> bucket_times(const StepDurations& step, std::int64_t micro_batches,
                                        std::int64_t begin_ns);
 
-/// The rest of the step. `latest_ns`: when each bucket is complete on the last rank.
+/// When the all-reduce of each bucket ends. `latest_ns`: when it is complete on the last rank.
+std::vector<std::int64_t> all_reduce_ends(const StepDurations& step,
+                                          std::span<const std::int64_t> latest_ns, JobLink& link);
+
+/// The rest of the step. `reduced_ns`: when the all-reduce of each bucket ends.
 StepTimes step_times(const StepDurations& step, std::int64_t micro_batches, std::int64_t begin_ns,
-                     std::span<const std::int64_t> latest_ns, JobLink& link);
+                     std::span<const std::int64_t> reduced_ns);
 
 /// A step of devices that are all alike, whose host and inputs are never late.
 StepTimes steady_step(const StepDurations& step, std::int64_t micro_batches);
@@ -71,6 +77,7 @@ struct HostEvent {
   Kind kind = Kind::kWork;
   std::int64_t ns = 0;
   std::int64_t copy_ns = 0;
+  SpanKind what = SpanKind::kTrace;  ///< of kWork
 };
 
 struct StreamOptions {
@@ -92,13 +99,15 @@ class VirtualStream {
  public:
   explicit VirtualStream(const StreamOptions& options);
 
-  /// The host has done all this, and hands over the next command.
-  CommandBegin begin(std::span<const HostEvent> events);
+  /// The host has done all this, and hands over the next command. Tells `spans` what the host, the
+  /// loader and the stream did.
+  CommandBegin begin(std::span<const HostEvent> events, const VirtualSpans& spans = {});
   /// The command that began last has ended.
   void end(std::int64_t end_ns) { free_ns_ = end_ns; }
 
  private:
-  void take_batch(const HostEvent& batch);
+  void take_batch(const HostEvent& batch, const VirtualSpans& spans);
+  void move_host(std::int64_t to_ns, SpanKind what, const VirtualSpans& spans);
 
   StreamOptions options_;
   std::int64_t host_ns_ = 0;

@@ -21,11 +21,10 @@ std::vector<std::int64_t> simulate_steps(const SimulatedJob& job, std::int64_t s
           bucket_times(durations[r], job.micro_batches, free[r]);
       for (std::size_t b = 0; b < ready.size(); ++b) latest[b] = std::max(latest[b], ready[b]);
     }
-    const JobLink before = link;  // all ranks share the link: each sees it as it was
+    const std::vector<std::int64_t> reduced = all_reduce_ends(job.step, latest, link);
     std::int64_t last = 0;
     for (std::size_t r = 0; r < ranks; ++r) {
-      link = before;
-      free[r] = step_times(durations[r], job.micro_batches, free[r], latest, link).end_ns;
+      free[r] = step_times(durations[r], job.micro_batches, free[r], reduced).end_ns;
       last = std::max(last, free[r]);
     }
     out.push_back(last - end);

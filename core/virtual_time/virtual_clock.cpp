@@ -42,7 +42,9 @@ void VirtualClock::take_batch(std::int64_t samples, std::int64_t bytes, std::int
 }
 
 void VirtualClock::compiled() {
-  if (options_.host.time == HostTime::kStated) add_work(ns_of_ms(options_.host.compile_ms));
+  add_measured(SpanKind::kCompile);
+  if (options_.host.time == HostTime::kStated)
+    add_work(ns_of_ms(options_.host.compile_ms), SpanKind::kCompile);
 }
 
 void VirtualClock::read(std::int64_t exists_ns, std::int64_t bytes) {
@@ -53,7 +55,8 @@ void VirtualClock::read(std::int64_t exists_ns, std::int64_t bytes) {
 
 std::vector<HostEvent> VirtualClock::hand_over(bool is_step) {
   add_measured();
-  if (is_step && options_.host.time == HostTime::kStated) add_work(ns_of_ms(options_.host.step_ms));
+  if (is_step && options_.host.time == HostTime::kStated)
+    add_work(ns_of_ms(options_.host.step_ms), SpanKind::kTrace);
   return std::exchange(events_, {});
 }
 
@@ -72,7 +75,7 @@ void VirtualClock::outside(const std::function<void()>& work) {
 }
 
 void VirtualClock::begin(std::span<const HostEvent> events, VirtualExecution& execution) {
-  execution.begin = stream_.begin(events);
+  execution.begin = stream_.begin(events, spans_of(execution.step));
   if (!options_.disturbances.empty() && execution.step >= 0) {
     execution.slowed = slowed(*execution.durations,
                               slowdown(options_.disturbances, options_.rank, execution.step));
@@ -84,9 +87,12 @@ void VirtualClock::begin(std::span<const HostEvent> events, VirtualExecution& ex
 }
 
 std::int64_t VirtualClock::end(const VirtualExecution& execution) {
-  const StepTimes times = step_times(*execution.durations, execution.micro_batches,
-                                     execution.begin.begin_ns, execution.latest_ns, link_);
+  const std::vector<std::int64_t> reduced =
+      all_reduce_ends(*execution.durations, execution.latest_ns, link_);
+  const StepTimes times =
+      step_times(*execution.durations, execution.micro_batches, execution.begin.begin_ns, reduced);
   stream_.end(times.end_ns);
+  tell_execution(spans_of(execution.step), execution, times, reduced);
   if (execution.step >= 0) {
     const double peak = options_.peak_flops;
     const double ideal_ns = peak > 0 ? execution.durations->flops / peak * 1e9 : 0;
@@ -100,7 +106,12 @@ std::int64_t VirtualClock::end(const VirtualExecution& execution) {
 }
 
 void VirtualClock::copy(std::span<const HostEvent> events, std::int64_t bytes) {
-  stream_.end(stream_.begin(events).begin_ns + copy_ns(bytes));
+  constexpr std::int64_t kNoStep = -1;
+  const VirtualSpans spans = spans_of(kNoStep);
+  const std::int64_t begin = stream_.begin(events, spans).begin_ns;
+  const std::int64_t end = begin + copy_ns(bytes);
+  stream_.end(end);
+  spans.tell(SpanKind::kSnapshot, VirtualThread::kDevice, begin, end, {bytes});
 }
 
 std::vector<VirtualStep> VirtualClock::take_steps(std::int64_t last) {
@@ -123,15 +134,15 @@ std::int64_t VirtualClock::copy_ns(std::int64_t bytes) const {
   return to_ns(static_cast<double>(bytes) / options_.host_link_bytes_per_s);
 }
 
-void VirtualClock::add_work(std::int64_t ns) {
-  if (ns > 0) events_.push_back({HostEvent::Kind::kWork, ns});
+void VirtualClock::add_work(std::int64_t ns, SpanKind what) {
+  if (ns > 0) events_.push_back({.kind = HostEvent::Kind::kWork, .ns = ns, .what = what});
 }
 
-void VirtualClock::add_measured() {
+void VirtualClock::add_measured(SpanKind what) {
   if (options_.host.time != HostTime::kMeasured) return;
   const std::int64_t now = thread_cpu_ns();
   if (cpu_ns_ >= 0)
-    add_work(std::llround(options_.host.factor * static_cast<double>(now - cpu_ns_)));
+    add_work(std::llround(options_.host.factor * static_cast<double>(now - cpu_ns_)), what);
   cpu_ns_ = now;
 }
 

@@ -4,16 +4,19 @@
 // they begin and end. So no thread waits for another one because of virtual time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/virtual_time/disturbances.h"
 #include "core/virtual_time/event_rule.h"
 #include "core/virtual_time/host_costs.h"
+#include "core/virtual_time/virtual_spans.h"
 
 namespace lockstep {
 
@@ -57,6 +60,7 @@ struct VirtualExecution {
   StepDurations slowed;    ///< these, if the device is disturbed
   std::int64_t step = -1;  ///< of a training step, else -1
   std::int64_t micro_batches = 1;
+  std::string_view name = {};  ///< why the host handed it over: "step end"
   CommandBegin begin;
   std::vector<std::int64_t> ready_ns;   ///< when each bucket is complete on this rank ...
   std::vector<std::int64_t> latest_ns;  ///< ... and on the last one: set when it is all-reduced
@@ -85,6 +89,10 @@ class VirtualClock {
   /// value that it reads is waited for.
   void outside(const std::function<void()>& work);
 
+  /// From now on tells the listener, or nobody (null), what happens in virtual time. It must
+  /// outlive the commands that are under way.
+  void listen(SpanListener* listener) { listener_.store(listener); }
+
   // On the device's thread, in the order of the commands:
 
   /// Fills in begin and ready_ns; the rest is given.
@@ -102,9 +110,10 @@ class VirtualClock {
 
  private:
   std::int64_t copy_ns(std::int64_t bytes) const;
-  void add_work(std::int64_t ns);
+  void add_work(std::int64_t ns, SpanKind what);
   /// Adds the CPU time of this thread since the last call.
-  void add_measured();
+  void add_measured(SpanKind what = SpanKind::kTrace);
+  VirtualSpans spans_of(std::int64_t step) const { return {listener_.load(), step}; }
 
   const VirtualClockOptions options_;
   // Of the host's thread:
@@ -115,6 +124,7 @@ class VirtualClock {
   VirtualStream stream_;
   JobLink link_;
 
+  std::atomic<SpanListener*> listener_{nullptr};
   mutable std::mutex mutex_;
   bool had_first_step_ = false;
   VirtualTotals totals_;

@@ -4,6 +4,7 @@ import json
 import re
 
 from lockstep_runs import EndToEndTest, Job, Run, main
+from perfetto_decoder import Trace
 
 DEVICE = "a100-sxm4-80gb"
 IMAGES = {"model.image_size": 28, "model.num_channels": 1}
@@ -169,6 +170,57 @@ class VirtualTime(EndToEndTest):
         run = self.trained("measured", "device.host.factor=1000", device__host__time="measured")
         self.assertGreater(run.column("sim/exposed_gap_ms")[-1], 1)
 
+    def test_the_trace_obeys_every_dependency(self):
+        """An independent reader finds each span behind what it depends on, and all time of the device in spans."""
+        run = self.trained("traced", 'device.simulate=["rank=1 slow=1.5 steps=3:4"]', "device.host.step_ms=0.05",
+                           "device.host.sample_ms=0.004", "profile.trace.steps=[1,6]", "profile.trace.clock=virtual",
+                           "distributed.simulated_nodes=2", ranks=2, device__host__time="stated",
+                           training__max_steps=8, distributed__first_bucket_mb=0.01, distributed__bucket_mb=0.05,
+                           checkpoint__save_interval=0)
+        self.assertIn("trace of steps 1 to 6 in virtual time", self.outcome.out)
+        self.assertEqual(run.hash(), self.trained("untraced", ranks=2, training__max_steps=8, checkpoint__save_interval=0).hash())
+        trace = Trace((run.path / "trace.perfetto-trace").read_bytes())
+        spans = {}  # by process, name and step
+        for event in trace.events:
+            spans.setdefault((trace.process_of(event), event.name.split(":")[0], event.arguments.get("step")),
+                             []).append(event)
+        ranks = sorted({process for process, _, _ in spans})
+        self.assertEqual(len(ranks), 2)
+
+        def of(rank, name, step):
+            return sorted(spans.get((rank, name, step), []), key=lambda event: event.begin)
+
+        for step in range(1, 7):
+            links = [[(e.begin, e.end) for e in of(rank, "all_reduce", step)] for rank in ranks]
+            self.assertEqual(*links)  # all ranks see one link
+            self.assertGreater(len(links[0]), 2)
+            for before, after in zip(links[0], links[0][1:]):
+                self.assertLessEqual(before[1], after[0])
+            for rank in ranks:
+                (execution,), calls = of(rank, "execute", step), of(rank, "gradient program", step)
+                self.assertEqual(len(calls), 4)
+                self.assertLessEqual(of(rank, "fetch", step)[-1].end, of(rank, "transfer to device", step)[0].begin)
+                self.assertLessEqual(of(rank, "transfer to device", step)[-1].end, execution.begin)
+                self.assertLessEqual(of(rank, "trace", step)[-1].end, execution.begin)
+                self.assertEqual(execution.begin, calls[0].begin)
+                for before, after in zip(calls, calls[1:]):
+                    self.assertLessEqual(before.end, after.begin)
+                self.assertGreaterEqual(links[0][0][0], calls[-1].begin)  # no bucket is complete before
+                (update,) = of(rank, "update program", step)
+                self.assertGreaterEqual(update.begin, max(calls[-1].end, links[0][-1][1]))
+                inside = [event for name in ("gradient program", "gradient sums", "all-reduce", "update program")
+                          for event in of(rank, name, step)]
+                self.assertEqual(sum(event.ns for event in inside), execution.ns)
+                if step > 1:
+                    (last,) = of(rank, "execute", step - 1)
+                    self.assertEqual(last.end + sum(event.ns for event in of(rank, "idle", step)), execution.begin)
+                if step > 2:  # the host hands over when fewer than two commands wait
+                    self.assertGreaterEqual(of(rank, "trace", step)[-1].end, of(rank, "execute", step - 2)[0].begin)
+        slow = [of(ranks[1], "gradient program", step)[0].ns for step in (2, 3)]
+        self.assertAlmostEqual(slow[1], 1.5 * slow[0], delta=1)
+        self.assertEqual(self.step_ns(run)[1:7],
+                         [sum(e.ns for name in ("idle", "execute") for e in of(ranks[0], name, s)) for s in range(1, 7)])
+
     def test_the_memory_is_the_profiles(self):
         outcome = self.lockstep("train", self.run_of("dry").yaml, "--dry-run")
         self.assertIn("fits device.memory_gb 80", outcome.out)
@@ -185,6 +237,9 @@ class VirtualTime(EndToEndTest):
                 (["distributed.simulated_nodes=2"], "1 ranks cannot stand for devices on 2 nodes"),
                 (["device.profile=", "device.host.time=measured", "distributed.simulated_nodes=2"],
                  "'distributed.simulated_nodes' has no effect without 'device.profile'"),
+                (["device.profile=", "device.host.time=measured", "profile.trace.clock=virtual", "profile.trace.steps=[0,1]"],
+                 "'profile.trace.clock' has no effect without 'device.profile'"),
+                (["profile.trace.clock=virtual"], "'profile.trace.clock' has no effect without 'profile.trace.steps'"),
                 (["device.host.step_ms=9"], "'device.host.step_ms' has an effect only with 'device.host.time: stated'")):
             outcome = run.train(*words, expect=2)
             self.assertIn(message, outcome.err)

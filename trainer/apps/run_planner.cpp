@@ -182,7 +182,8 @@ RunPlanner planner_for_unknown_device(const Config& config, const Registry& regi
   return {registry, open_data(config, registry, ""), std::move(options), device};
 }
 
-RunPlanner planner_for_this_machine(const Config& config, const Registry& registry, MaxIsa max) {
+RunPlanner planner_for_this_machine(const Config& config, const Registry& registry, MaxIsa max,
+                                    std::vector<std::string> disabled) {
   Settings settings;
   settings.max_isa = max;
   Watch watch;
@@ -190,6 +191,7 @@ RunPlanner planner_for_this_machine(const Config& config, const Registry& regist
   CompileOptions options = runtime.engine().options();
   DeviceOptions device = runtime.device().options();
   options.activity = device.activity = {};  // of `watch`
+  options.disabled_passes = std::move(disabled);
   return {registry, open_data(config, registry, ""), std::move(options), device};
 }
 

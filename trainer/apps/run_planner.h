@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/engine/compile.h"
 #include "trainer/apps/run_memory.h"
@@ -38,8 +40,9 @@ class RunPlanner {
 RunPlanner planner_for_unknown_device(const Config& config, const Registry& registry);
 
 /// For kernels of this machine: instruction sets within both device.max_isa and `max`. Opens the
-/// data.
-RunPlanner planner_for_this_machine(const Config& config, const Registry& registry, MaxIsa max);
+/// data. Without the passes in `disabled`.
+RunPlanner planner_for_this_machine(const Config& config, const Registry& registry, MaxIsa max,
+                                    std::vector<std::string> disabled = {});
 
 /// The run of one rank of this machine.
 PlannedRun plan_config(const Config& config, const Registry& registry, MaxIsa max = MaxIsa::kAuto);

@@ -10,6 +10,8 @@
 #include "trainer/foresee/named_choice.h"
 #include "trainer/foresee/planners.h"
 #include "trainer/foresee/sweep.h"
+#include "trainer/foresee/what_if.h"
+#include "trainer/machine/limits_file.h"
 
 namespace lockstep {
 namespace {
@@ -58,9 +60,22 @@ RehearsalOptions rehearsal_of(const Arguments& arguments) {
   return out;
 }
 
+int run_what_if(const CommandCall& call) {
+  const Arguments& arguments = call.arguments;
+  const std::vector<std::string>& words = arguments.positionals();
+  LS_USER_CHECK(words.size() == 1 && !arguments.has("device"),
+                "--what-if asks of a run on this machine: lockstep foresee RUN --what-if WORDS");
+  const FoundLimits found = find_limits(call.settings, host_target(call.settings.max_isa));
+  const std::vector<WhatIf> answers = answer_what_if(
+      words[0], arguments.values("what-if"), found.limits, call.settings.max_isa, call.registry);
+  call.out << (arguments.has("json") ? what_if_json(words[0], answers) : what_if_text(answers));
+  return 0;
+}
+
 int run_foresee(const CommandCall& call) {
   keep_freed_memory();
   const Arguments& arguments = call.arguments;
+  if (arguments.has("what-if")) return run_what_if(call);
   const std::span<const std::string> words = arguments.positionals();
   const std::vector<std::string> names = arguments.values("device");
   LS_USER_CHECK(!names.empty(), "--device is missing; `lockstep devices` lists them");
@@ -161,6 +176,12 @@ CliCommand foresee_command() {
            {.name = "restart-seconds",
             .value = "S",
             .help = "from a failure to training on; with --mtbf-hours"},
+           {.name = "what-if",
+            .value = "WORDS",
+            .help = "of a RUN in place of CONFIG, with profile.ledger=true: its step if one cost "
+                    "or setting were another: dots=2x, all_reduce=0, bandwidth=2x, batch=2x, "
+                    "overlap=off, optimizer=unfused, key.path=value",
+            .many = true},
            {.name = "sweep",
             .value = "KEY=A,B,C",
             .help = "a line for each combination of these values, the quickest and the "

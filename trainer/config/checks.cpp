@@ -146,6 +146,9 @@ void check_stall_times(const Config& c, const ReportProblem& report) {
 
 void check_trace(const Config& c, const ReportProblem& report) {
   const std::vector<std::int64_t>& steps = c.profile.trace.steps;
+  if (steps.empty() && c.profile.trace.clock == TraceClock::kVirtual)
+    report({"profile.trace.clock"},
+           "'profile.trace.clock' has no effect without 'profile.trace.steps'");
   if (steps.empty() || (steps.size() == 2 && steps[0] <= steps[1])) return;
   report({"profile.trace.steps"},
          fmt::format("'profile.trace.steps' must be the first and the last step to trace, as in "
@@ -187,6 +190,7 @@ void check_virtual_time(const Config& c, const ReportProblem& report) {
   refuse(!c.device.simulate.empty(), "device.simulate");
   refuse(c.distributed.simulated_nodes > 0, "distributed.simulated_nodes");
   refuse(c.device.host.time != none.time, "device.host.time");
+  refuse(c.profile.trace.clock == TraceClock::kVirtual, "profile.trace.clock");
 }
 
 /// Only stated times are read, or the factor of measured ones.

@@ -457,7 +457,11 @@ std::vector<KeyGroup> machine_and_output() {
          .unit = "steps",
          .doc = "First and last step to trace, counted from 0: the work of every thread of all "
                 "ranks is written to trace.perfetto-trace in the run's folder. [] traces none.",
-         .may_be_empty = true}}},
+         .may_be_empty = true},
+        {.name = "trace.clock",
+         .member = bind<&TraceConfig::clock>(),
+         .doc = "real traces what this machine did, virtual what the devices of device.profile "
+                "would do."}}},
   };
 }
 

@@ -30,8 +30,11 @@ Profiling::Profiling(const ProfileConfig& config, Engine& engine, SpanStream& sp
                      Communicator& communicator, const std::function<MachineLimits()>& limits,
                      Log& log)
     : config_(config), engine_(engine), spans_(spans), communicator_(communicator) {
-  if (const std::vector<std::int64_t>& steps = config.trace.steps; !steps.empty())
-    trace_.emplace(StepWindow{steps.at(0), steps.at(1)}, engine, spans, communicator, log);
+  if (const std::vector<std::int64_t>& steps = config.trace.steps; !steps.empty()) {
+    VirtualClock* const clock =
+        config.trace.clock == TraceClock::kVirtual ? engine.device().virtual_clock() : nullptr;
+    trace_.emplace(StepWindow{steps.at(0), steps.at(1)}, engine, spans, clock, communicator, log);
+  }
   if (!config.ledger) return;
   limits_ = limits();
   const Topology& topology = communicator.topology();

@@ -154,6 +154,7 @@ struct LoggingConfig {
 
 struct TraceConfig {
   std::vector<std::int64_t> steps;  ///< {first, last}; empty: none
+  TraceClock clock = TraceClock::kReal;
 };
 
 struct ProfileConfig {

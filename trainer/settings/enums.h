@@ -20,6 +20,7 @@ enum class OnMaxPrograms : std::uint8_t { kWarn, kStop };
 enum class SchedulerName : std::uint8_t { kConstant, kLinear, kCosine };
 enum class AllReducePath : std::uint8_t { kAuto, kShm, kMpi };
 enum class BetterMetric : std::uint8_t { kAuto, kMin, kMax };
+enum class TraceClock : std::uint8_t { kReal, kVirtual };
 
 template <>
 struct EnumNames<TokenizerType> {
@@ -56,6 +57,10 @@ struct EnumNames<PaddingMode> {
 template <>
 struct EnumNames<HostTime> {
   static constexpr std::array<std::string_view, 3> kNames{"measured", "none", "stated"};
+};
+template <>
+struct EnumNames<TraceClock> {
+  static constexpr std::array<std::string_view, 2> kNames{"real", "virtual"};
 };
 template <>
 struct EnumNames<BetterMetric> {

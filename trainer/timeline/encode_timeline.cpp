@@ -284,6 +284,8 @@ class Encoder {
     }
     for (std::size_t i = 0; i < kLevelKindCount; ++i) {
       const auto kind = static_cast<LevelKind>(i);
+      if (std::ranges::find(recorded_.levels, kind, &Level::kind) == recorded_.levels.end())
+        continue;  // virtual time has none
       perfetto::TrackDescriptor& track = *writer_.begin().mutable_track_descriptor();
       track.set_uuid(level_track(kind));
       track.set_parent_uuid(process());

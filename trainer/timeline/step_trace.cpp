@@ -7,21 +7,23 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/engine/engine.h"
+#include "core/virtual_time/virtual_clock.h"
 #include "trainer/timeline/encode_timeline.h"
 
 namespace lockstep {
 
 StepTrace::StepTrace(const StepWindow& steps, Engine& engine, SpanStream& spans,
-                     Communicator& communicator, Log& log)
+                     VirtualClock* virtual_clock, Communicator& communicator, Log& log)
     : steps_(steps),
       engine_(engine),
       spans_(spans),
+      virtual_clock_(virtual_clock),
       communicator_(communicator),
       log_(log),
       recorder_(spans, engine.programs(), steps) {}
 
 StepTrace::~StepTrace() {
-  recorder_.stop();
+  stop_recording();
   if (state_ != State::kRecording) return;
   try {
     clock_end_ = clock_begin_;
@@ -47,9 +49,22 @@ void StepTrace::start(std::int64_t step) {
   if (run_folder_.empty() && communicator_.is_master_ordinal())
     log_.warn("profile.trace.steps: a run without a folder writes no trace");
   if (communicator_.topology().nodes() > 1) engine_.wait();  // its collectives come first
-  clock_begin_ = compare_clocks(communicator_, spans_.clock());
-  recorder_.start();
+  clock_begin_ = compare();
+  if (virtual_clock_ != nullptr)
+    virtual_clock_->listen(&recorder_);
+  else
+    recorder_.start();
   state_ = State::kRecording;
+}
+
+void StepTrace::stop_recording() {
+  if (virtual_clock_ != nullptr) virtual_clock_->listen(nullptr);
+  recorder_.stop();
+}
+
+/// All ranks have one virtual time.
+ClockOffset StepTrace::compare() {
+  return virtual_clock_ != nullptr ? ClockOffset{} : compare_clocks(communicator_, spans_.clock());
 }
 
 void StepTrace::finish() {
@@ -62,8 +77,8 @@ void StepTrace::finish() {
 
 void StepTrace::write() {
   engine_.wait();
-  recorder_.stop();
-  clock_end_ = compare_clocks(communicator_, spans_.clock());
+  stop_recording();
+  clock_end_ = compare();
   state_ = State::kDone;
   std::string all;
   for (const std::string& bytes : communicator_.exchange("trace", encode())) all += bytes;
@@ -92,8 +107,10 @@ void StepTrace::save(const std::string& bytes, const std::string& what) {
     log_.warn("the trace could not be written: {}", e.what());
     return;
   }
-  log_.info("trace of steps {} to {}: {} ({}, {:.1f} MB); open it in ui.perfetto.dev", steps_.first,
-            std::min(step_, steps_.last), path, what, static_cast<double>(bytes.size()) * 1e-6);
+  log_.info("trace of steps {} to {}{}: {} ({}, {:.1f} MB); open it in ui.perfetto.dev",
+            steps_.first, std::min(step_, steps_.last),
+            virtual_clock_ != nullptr ? " in virtual time" : "", path, what,
+            static_cast<double>(bytes.size()) * 1e-6);
 }
 
 }  // namespace lockstep

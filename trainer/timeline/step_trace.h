@@ -12,12 +12,14 @@
 namespace lockstep {
 
 class Engine;
+class VirtualClock;
 
 class StepTrace {
  public:
-  /// All references must outlive it but the engine, which it uses in begin_step() and finish().
-  StepTrace(const StepWindow& steps, Engine& engine, SpanStream& spans, Communicator& communicator,
-            Log& log);
+  /// Of virtual time, if there is a `virtual_clock`. All references must outlive it but the engine,
+  /// which it uses in begin_step() and finish().
+  StepTrace(const StepWindow& steps, Engine& engine, SpanStream& spans, VirtualClock* virtual_clock,
+            Communicator& communicator, Log& log);
   /// If the recording was not written yet, the master writes its own; that of other ranks is lost.
   ~StepTrace();
   StepTrace(const StepTrace&) = delete;
@@ -34,6 +36,8 @@ class StepTrace {
  private:
   enum class State : std::uint8_t { kBefore, kRecording, kDone };
   void start(std::int64_t step);
+  void stop_recording();
+  ClockOffset compare();
   void write();
   std::string encode();
   void save(const std::string& bytes, const std::string& what);
@@ -41,6 +45,7 @@ class StepTrace {
   StepWindow steps_;
   Engine& engine_;
   SpanStream& spans_;
+  VirtualClock* virtual_clock_;
   Communicator& communicator_;
   Log& log_;
   SpanRecorder recorder_;

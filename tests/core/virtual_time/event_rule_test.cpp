@@ -94,7 +94,8 @@ std::vector<std::vector<StepTimes>> by_rule(const Job& job) {
     }
     for (std::size_t r = 0; r < ranks; ++r) {
       const OracleStep& step = job.steps[r][s];
-      out[r].push_back(step_times(step.durations, step.micro_batches, begins[r], latest, links[r]));
+      out[r].push_back(step_times(step.durations, step.micro_batches, begins[r],
+                                  all_reduce_ends(step.durations, latest, links[r])));
       streams[r].end(out[r].back().end_ns);
     }
   }

@@ -1,0 +1,38 @@
+// What this machine's limits say of a run's step, part by part: with it, times that were measured
+// in one run become those of a run with other settings.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/ir/machine_limits.h"
+#include "core/kernels/base/work_class.h"
+#include "core/runtime/compiled_step.h"
+#include "trainer/settings/config.h"
+
+namespace lockstep {
+
+/// Seconds of a step by class of work, all calls of a program together.
+using WorkTimes = std::array<double, kWorkClassCount>;
+
+/// A bucket of gradients: its bytes, and when it is complete, as a share of a call of the gradient
+/// program.
+struct ModelBucket {
+  double bytes = 0;
+  double ready = 1;
+};
+
+struct RunModel {
+  WorkTimes gradient{};
+  WorkTimes update{};
+  std::vector<ModelBucket> buckets;
+  std::int64_t micro_batches = 1;  ///< of a rank
+  double sums = 0;                 ///< seconds to add a micro-batch's gradients to others
+};
+
+/// Of one rank of a job of `ranks`, on `nodes` machines like this one.
+RunModel model_run(const Config& config, const CompiledStep& step, const MachineLimits& limits,
+                   int ranks, int nodes);
+
+}  // namespace lockstep

@@ -17,8 +17,8 @@ double needed(const std::optional<Figure>& figure, const char* key, const char* 
 
 }  // namespace
 
-KernelTime all_reduce_time(double bytes, double messages, const DeviceProfile& device,
-                           const Deployment& deployment, const CostConstants& constants) {
+CollectiveTime all_reduce_time(double bytes, double messages, const DeviceProfile& device,
+                               const Deployment& deployment, const CostConstants& constants) {
   if (deployment.devices <= 1) return {};
   const double nodes = deployment.nodes;
   const double on_node = static_cast<double>(deployment.devices) / nodes;
@@ -48,7 +48,7 @@ KernelTime all_reduce_time(double bytes, double messages, const DeviceProfile& d
   const double moving = std::max(within, between) +
                         (nodes > 1 ? constants.both_levels * std::min(within, between) : 0);
   const double starting = messages * each * std::log2(static_cast<double>(deployment.devices));
-  return {moving + starting, std::min(ideal, moving), starting};
+  return {{moving + starting, std::min(ideal, moving), starting}, within, between};
 }
 
 }  // namespace lockstep

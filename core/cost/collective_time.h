@@ -9,9 +9,17 @@
 
 namespace lockstep {
 
+struct CollectiveTime {
+  KernelTime time;
+  // Of it, what the links within nodes and between them take; `both_levels` of the constants says
+  // how they add up. The rest is latency.
+  double within = 0;
+  double between = 0;
+};
+
 /// Seconds of an all-reduce of so many bytes over all devices, started in `messages` parts. A
 /// reduce-scatter or an all-gather takes half of it. Error kUsage if the profile lacks the links.
-KernelTime all_reduce_time(double bytes, double messages, const DeviceProfile& device,
-                           const Deployment& deployment, const CostConstants& constants);
+CollectiveTime all_reduce_time(double bytes, double messages, const DeviceProfile& device,
+                               const Deployment& deployment, const CostConstants& constants);
 
 }  // namespace lockstep

@@ -135,14 +135,19 @@ struct StepModel {
     const double messages = std::max(all / kMessageBytes, kFewestBuckets);
     for (const BucketWork& bucket : work.buckets) {
       const double bytes = wire_bytes(bucket);
-      const KernelTime sent =
+      const CollectiveTime sent =
           all_reduce_time(bytes, messages * bytes / all, device, deployment, constants);
       to.buckets.push_back({.ready_ns = deployment.overlap ? to_ns(bucket.heavy_share * heavy +
                                                                    bucket.traffic_share * other)
                                                            : to.micro_batch_ns,
-                            .all_reduce_ns = to_ns(sent.seconds)});
-      out.sent = out.sent + sent;
+                            .all_reduce_ns = to_ns(sent.time.seconds),
+                            .within_ns = to_ns(sent.within),
+                            .between_ns = to_ns(sent.between),
+                            .bytes = std::llround(bytes)});
+      out.sent = out.sent + sent.time;
     }
+    constexpr double kMillion = 1e6;
+    to.both_levels_ppm = std::llround(kMillion * constants.both_levels);
     return out;
   }
 
@@ -168,13 +173,13 @@ struct StepModel {
       within.nodes = 1;
     }
     KernelTime sent = kAllReduces * work.micro_batches *
-                      all_reduce_time(bytes, messages, device, within, constants);
+                      all_reduce_time(bytes, messages, device, within, constants).time;
     if (hybrid) {
       const double on_node = within.devices;
       Deployment between = deployment;
       between.devices = deployment.nodes;
       if (between.node_network) *between.node_network /= on_node;
-      sent = sent + all_reduce_time(bytes / on_node, messages, device, between, constants);
+      sent = sent + all_reduce_time(bytes / on_node, messages, device, between, constants).time;
     }
     return {sent, constants.shard_exposed * sent.seconds +
                       softly_above(sent.seconds, constants.shard_overlap * compute)};

@@ -90,7 +90,11 @@ class CostOfStep {
   double add_node_sums() {
     for (const Bucket& bucket : step_.reduction.buckets) {
       out_.all_reduce += on_node(bucket);
-      out_.durations.buckets.push_back({out_.durations.micro_batch_ns, to_ns(on_node(bucket))});
+      const std::int64_t ns = to_ns(on_node(bucket));
+      out_.durations.buckets.push_back({.ready_ns = out_.durations.micro_batch_ns,
+                                        .all_reduce_ns = ns,
+                                        .within_ns = ns,
+                                        .bytes = std::llround(bytes_of(bucket))});
     }
     return 0;
   }
@@ -107,7 +111,10 @@ class CostOfStep {
       const double cores = exchange_seconds(limits_, payload);
       const double both = placement_.link.latency_s +
                           std::hypot(payload / (kPayload * placement_.link.bytes_per_s), cores);
-      out_.durations.buckets.push_back({to_ns(ready[i]), to_ns(both)});
+      out_.durations.buckets.push_back({.ready_ns = to_ns(ready[i]),
+                                        .all_reduce_ns = to_ns(both),
+                                        .between_ns = to_ns(both - placement_.link.latency_s),
+                                        .bytes = std::llround(bytes_of(bucket))});
       on_cores += cores;
       sent += both;
       within += on_node(bucket);

@@ -118,13 +118,14 @@ void VirtualStream::take_batch(const HostEvent& batch, const VirtualSpans& spans
   const auto worker = std::ranges::min_element(workers_ns_);
   const std::int64_t fetch = std::max(*worker, oldest_of(copies_ns_, prefetch));
   *worker = fetch + batch.ns;
-  spans.tell(SpanKind::kFetch, VirtualThread::kFirstWorker, fetch, *worker, {}, {},
+  spans.tell(SpanKind::kFetch, VirtualThread::kFirstWorker, fetch, *worker, {batch.samples}, {},
              static_cast<std::size_t>(worker - workers_ns_.begin()));
   fetched_ns_ = std::max(fetched_ns_, *worker);
   const std::int64_t copy =
       std::max({fetched_ns_, copied_ns_, oldest_of(batches_ns_, device_prefetch)});
   copied_ns_ = copy + batch.copy_ns;
-  spans.tell(SpanKind::kTransferToDevice, VirtualThread::kTransfer, copy, copied_ns_);
+  spans.tell(SpanKind::kTransferToDevice, VirtualThread::kTransfer, copy, copied_ns_,
+             {batch.bytes});
   remember(copies_ns_, prefetch, copy);
   waited_ns_ += std::max<std::int64_t>(copy - host_ns_, 0);
   move_host(copy, SpanKind::kInputWait, spans);

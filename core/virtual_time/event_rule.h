@@ -78,6 +78,9 @@ struct HostEvent {
   std::int64_t ns = 0;
   std::int64_t copy_ns = 0;
   SpanKind what = SpanKind::kTrace;  ///< of kWork
+  // Of kTakeBatch, for traces:
+  std::int64_t samples = 0;
+  std::int64_t bytes = 0;
 };
 
 struct StreamOptions {

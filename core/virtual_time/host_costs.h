@@ -20,6 +20,7 @@ struct HostCosts {
   double step_ms = 0;     ///< records and hands over a training step
   double sample_ms = 0;   ///< a worker of the loader makes a sample
   double compile_ms = 0;  ///< a program that is not in memory yet
+  double save_ms = 0;     ///< writes a checkpoint, while training goes on
 };
 
 }  // namespace lockstep

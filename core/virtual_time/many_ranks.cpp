@@ -16,12 +16,12 @@ std::vector<std::int64_t> simulate_steps(const SimulatedJob& job, std::int64_t s
   for (std::int64_t s = 0; s < steps; ++s) {
     std::vector<std::int64_t> latest(job.step.buckets.size(), 0);
     for (std::size_t r = 0; r < ranks; ++r) {
-      durations[r] = slowed(job.step, slowdown(job.disturbances, static_cast<int>(r), s));
+      durations[r] = disturbed(job.step, job.disturbances, static_cast<int>(r), s);
       const std::vector<std::int64_t> ready =
           bucket_times(durations[r], job.micro_batches, free[r]);
       for (std::size_t b = 0; b < ready.size(); ++b) latest[b] = std::max(latest[b], ready[b]);
     }
-    const std::vector<std::int64_t> reduced = all_reduce_ends(job.step, latest, link);
+    const std::vector<std::int64_t> reduced = all_reduce_ends(durations[0], latest, link);
     std::int64_t last = 0;
     for (std::size_t r = 0; r < ranks; ++r) {
       free[r] = step_times(durations[r], job.micro_batches, free[r], reduced).end_ns;

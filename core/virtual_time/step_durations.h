@@ -21,6 +21,11 @@ struct BucketDuration {
   /// From the begin of the last micro-batch until its last gradient is complete.
   std::int64_t ready_ns = 0;
   std::int64_t all_reduce_ns = 0;
+  // Of it, what links within nodes and between them take; the rest is latency. For links that get
+  // slower.
+  std::int64_t within_ns = 0;
+  std::int64_t between_ns = 0;
+  std::int64_t bytes = 0;  ///< that are all-reduced
 };
 
 struct StepDurations {
@@ -29,6 +34,9 @@ struct StepDurations {
   std::vector<BucketDuration> buckets;
   /// So many millionths of the time of all-reduces beside commands is what they cost the commands.
   std::int64_t interference_ppm = 0;
+  /// So many millionths of the shorter of BucketDuration::within_ns and between_ns are not hidden
+  /// by the longer one.
+  std::int64_t both_levels_ppm = 0;
   std::int64_t update_ns = 0;
   std::int64_t waits_ns = 0;  ///< for other devices, which are not equally quick in every step
   double flops = 0;           ///< of dots, convolutions and attention, of all micro-batches

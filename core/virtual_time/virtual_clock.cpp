@@ -38,7 +38,11 @@ void VirtualClock::take_batch(std::int64_t samples, std::int64_t bytes, std::int
       fetch = std::llround(options_.host.factor * static_cast<double>(cpu_ns));
       break;
   }
-  events_.push_back({HostEvent::Kind::kTakeBatch, fetch, copy_ns(bytes)});
+  events_.push_back({.kind = HostEvent::Kind::kTakeBatch,
+                     .ns = fetch,
+                     .copy_ns = copy_ns(bytes),
+                     .samples = samples,
+                     .bytes = bytes});
 }
 
 void VirtualClock::compiled() {
@@ -76,10 +80,10 @@ void VirtualClock::outside(const std::function<void()>& work) {
 
 void VirtualClock::begin(std::span<const HostEvent> events, VirtualExecution& execution) {
   execution.begin = stream_.begin(events, spans_of(execution.step));
-  if (!options_.disturbances.empty() && execution.step >= 0) {
-    execution.slowed = slowed(*execution.durations,
-                              slowdown(options_.disturbances, options_.rank, execution.step));
-    execution.durations = &execution.slowed;
+  if (!options_.disturbances.change_no_step() && execution.step >= 0) {
+    execution.disturbed =
+        disturbed(*execution.durations, options_.disturbances, options_.rank, execution.step);
+    execution.durations = &execution.disturbed;
   }
   execution.ready_ns =
       bucket_times(*execution.durations, execution.micro_batches, execution.begin.begin_ns);
@@ -93,10 +97,11 @@ std::int64_t VirtualClock::end(const VirtualExecution& execution) {
       step_times(*execution.durations, execution.micro_batches, execution.begin.begin_ns, reduced);
   stream_.end(times.end_ns);
   tell_execution(spans_of(execution.step), execution, times, reduced);
+  const std::lock_guard lock(mutex_);
+  last_end_ns_ = times.end_ns;
   if (execution.step >= 0) {
     const double peak = options_.peak_flops;
     const double ideal_ns = peak > 0 ? execution.durations->flops / peak * 1e9 : 0;
-    const std::lock_guard lock(mutex_);
     const VirtualStep step{execution.step, times, execution.begin, ideal_ns};
     if (had_first_step_) totals_.add(step);
     had_first_step_ = true;
@@ -112,6 +117,9 @@ void VirtualClock::copy(std::span<const HostEvent> events, std::int64_t bytes) {
   const std::int64_t end = begin + copy_ns(bytes);
   stream_.end(end);
   spans.tell(SpanKind::kSnapshot, VirtualThread::kDevice, begin, end, {bytes});
+  const std::lock_guard lock(mutex_);
+  last_copy_ = {begin, end};
+  last_end_ns_ = end;
 }
 
 std::vector<VirtualStep> VirtualClock::take_steps(std::int64_t last) {
@@ -127,6 +135,25 @@ std::vector<VirtualStep> VirtualClock::take_steps(std::int64_t last) {
 VirtualTotals VirtualClock::totals() const {
   const std::lock_guard lock(mutex_);
   return totals_;
+}
+
+std::int64_t VirtualClock::end_of_last_ns() const {
+  const std::lock_guard lock(mutex_);
+  return last_end_ns_;
+}
+
+VirtualCopy VirtualClock::last_copy() const {
+  const std::lock_guard lock(mutex_);
+  return last_copy_;
+}
+
+std::int64_t VirtualClock::save_ns(double seconds) const {
+  switch (options_.host.time) {
+    case HostTime::kNone: return 0;
+    case HostTime::kStated: return ns_of_ms(options_.host.save_ms);
+    case HostTime::kMeasured: return to_ns(options_.host.factor * seconds);
+  }
+  __builtin_unreachable();
 }
 
 std::int64_t VirtualClock::copy_ns(std::int64_t bytes) const {

@@ -57,13 +57,19 @@ struct VirtualTotals {
 /// An execution on the device's thread, from its begin to its end.
 struct VirtualExecution {
   const StepDurations* durations = nullptr;
-  StepDurations slowed;    ///< these, if the device is disturbed
-  std::int64_t step = -1;  ///< of a training step, else -1
+  StepDurations disturbed;  ///< these, if something disturbs them
+  std::int64_t step = -1;   ///< of a training step, else -1
   std::int64_t micro_batches = 1;
   std::string_view name = {};  ///< why the host handed it over: "step end"
   CommandBegin begin;
   std::vector<std::int64_t> ready_ns;   ///< when each bucket is complete on this rank ...
   std::vector<std::int64_t> latest_ns;  ///< ... and on the last one: set when it is all-reduced
+};
+
+/// Of the state to the host, for a save.
+struct VirtualCopy {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
 };
 
 class VirtualClock {
@@ -89,6 +95,8 @@ class VirtualClock {
   /// value that it reads is waited for.
   void outside(const std::function<void()>& work);
 
+  /// Before any command: when the clock began, in the time of the job, for what it tells.
+  void set_origin(std::int64_t ns) { origin_ns_ = ns; }
   /// From now on tells the listener, or nobody (null), what happens in virtual time. It must
   /// outlive the commands that are under way.
   void listen(SpanListener* listener) { listener_.store(listener); }
@@ -107,13 +115,18 @@ class VirtualClock {
   std::vector<VirtualStep> take_steps(std::int64_t last);
   /// Of all steps that have ended. From any thread.
   VirtualTotals totals() const;
+  /// When the last command ended, and when the last copy was made. From any thread.
+  std::int64_t end_of_last_ns() const;
+  VirtualCopy last_copy() const;
+  /// What it takes to write a save that took so many seconds here.
+  std::int64_t save_ns(double seconds) const;
 
  private:
   std::int64_t copy_ns(std::int64_t bytes) const;
   void add_work(std::int64_t ns, SpanKind what);
   /// Adds the CPU time of this thread since the last call.
   void add_measured(SpanKind what = SpanKind::kTrace);
-  VirtualSpans spans_of(std::int64_t step) const { return {listener_.load(), step}; }
+  VirtualSpans spans_of(std::int64_t step) const { return {listener_.load(), step, origin_ns_}; }
 
   const VirtualClockOptions options_;
   // Of the host's thread:
@@ -124,11 +137,14 @@ class VirtualClock {
   VirtualStream stream_;
   JobLink link_;
 
+  std::atomic<std::int64_t> origin_ns_{0};
   std::atomic<SpanListener*> listener_{nullptr};
   mutable std::mutex mutex_;
   bool had_first_step_ = false;
   VirtualTotals totals_;
   std::deque<VirtualStep> steps_;
+  std::int64_t last_end_ns_ = 0;
+  VirtualCopy last_copy_;
 };
 
 }  // namespace lockstep

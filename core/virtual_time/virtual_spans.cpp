@@ -11,8 +11,8 @@ void VirtualSpans::tell(SpanKind kind, VirtualThread thread, std::int64_t begin_
   // A step's recording, its execution and its all-reduces are one flow.
   const auto correlation = static_cast<std::uint64_t>(step_ + 1);
   listener_->on_span({.kind = kind,
-                      .begin_ns = begin_ns,
-                      .end_ns = end_ns,
+                      .begin_ns = origin_ns_ + begin_ns,
+                      .end_ns = origin_ns_ + end_ns,
                       .step = step_,
                       .correlation = correlation,
                       .thread = static_cast<std::uint64_t>(thread) + place,
@@ -34,7 +34,7 @@ void tell_execution(const VirtualSpans& spans, const VirtualExecution& execution
   for (std::size_t b = 0; b < reduced_ns.size(); ++b)
     spans.tell(SpanKind::kAllReduce, VirtualThread::kLink,
                reduced_ns[b] - step.buckets[b].all_reduce_ns, reduced_ns[b],
-               {static_cast<std::int64_t>(b)});
+               {static_cast<std::int64_t>(b), step.buckets[b].bytes});
   spans.tell(SpanKind::kExposedComm, VirtualThread::kDevice, now, times.reduced_ns);
   const std::int64_t updated = times.end_ns - step.waits_ns;
   spans.tell(SpanKind::kUpdateProgram, VirtualThread::kDevice, times.reduced_ns, updated);

@@ -26,8 +26,9 @@ enum class VirtualThread : std::uint8_t {
 class VirtualSpans {
  public:
   VirtualSpans() = default;
-  /// `listener`: null: nobody listens.
-  VirtualSpans(SpanListener* listener, std::int64_t step) : listener_(listener), step_(step) {}
+  /// `listener`: null: nobody listens. Times count from `origin_ns` on.
+  VirtualSpans(SpanListener* listener, std::int64_t step, std::int64_t origin_ns)
+      : listener_(listener), step_(step), origin_ns_(origin_ns) {}
 
   bool are_heard() const { return listener_ != nullptr; }
   /// Nothing, if it takes no time. `place`: of a worker among the loader's.
@@ -37,6 +38,7 @@ class VirtualSpans {
  private:
   SpanListener* listener_ = nullptr;
   std::int64_t step_ = -1;
+  std::int64_t origin_ns_ = 0;
 };
 
 /// Tells the parts of an execution on the device and of its all-reduces, which end at

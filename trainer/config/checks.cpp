@@ -189,6 +189,7 @@ void check_virtual_time(const Config& c, const ReportProblem& report) {
   const HostCosts none;
   refuse(!c.device.simulate.empty(), "device.simulate");
   refuse(c.distributed.simulated_nodes > 0, "distributed.simulated_nodes");
+  refuse(c.distributed.simulated_ranks_per_device > 1, "distributed.simulated_ranks_per_device");
   refuse(c.device.host.time != none.time, "device.host.time");
   refuse(c.profile.trace.clock == TraceClock::kVirtual, "profile.trace.clock");
 }
@@ -207,6 +208,7 @@ void check_host_time(const Config& c, const ReportProblem& report) {
   refuse(host.step_ms != none.step_ms && !stated, "device.host.step_ms", "stated");
   refuse(host.sample_ms != none.sample_ms && !stated, "device.host.sample_ms", "stated");
   refuse(host.compile_ms != none.compile_ms && !stated, "device.host.compile_ms", "stated");
+  refuse(host.save_ms != none.save_ms && !stated, "device.host.save_ms", "stated");
 }
 
 void check_batch_sizes(const Config& c, const ReportProblem& report) {

@@ -337,7 +337,12 @@ std::vector<KeyGroup> distributed() {
          .range = {0, 1 << 20},
          .unit = "nodes",
          .doc = "With device.profile: the nodes over which the devices are divided that ranks "
-                "stand for. 0 is as many as the job really has."}}},
+                "stand for. 0 is as many as the job really has."},
+        {.name = "simulated_ranks_per_device",
+         .member = bind<&DistributedConfig::simulated_ranks_per_device>(),
+         .range = count_at_least(1),
+         .unit = "ranks",
+         .doc = "With device.profile: ranks that share one device, its time and its memory."}}},
   };
 }
 
@@ -399,7 +404,9 @@ std::vector<KeyGroup> machine_and_output() {
          .member = bind<&DeviceConfig::simulate>(),
          .doc = "With device.profile: what makes the devices unequal. 'rank=3 slow=1.4 "
                 "steps=100:200' slows the commands of a rank, 'jitter=0.03' those of all by a "
-                "random factor of this spread in each step.",
+                "random factor of this spread in each step, 'link=0,1 bandwidth=0.5' a link. "
+                "'rank=2 dies_at_step=50' kills a rank; 'detection_s=30 restart_s=60' says how "
+                "long the job then takes to train on.",
          .may_be_empty = true}}},
       {"device",
        [](Config& config) -> void* { return &config.device.host; },
@@ -426,7 +433,13 @@ std::vector<KeyGroup> machine_and_output() {
          .member = bind<&HostCosts::compile_ms>(),
          .range = {0, 1e9},
          .unit = "milliseconds",
-         .doc = "To compile a program; with device.host.time stated."}}},
+         .doc = "To compile a program; with device.host.time stated."},
+        {.name = "host.save_ms",
+         .member = bind<&HostCosts::save_ms>(),
+         .range = {0, 1e9},
+         .unit = "milliseconds",
+         .doc = "To write a checkpoint while training goes on; with device.host.time stated. A "
+                "death before its end loses it."}}},
       {"logging",
        object<&Config::logging>,
        {{.name = "interval",

@@ -20,19 +20,36 @@ constexpr double kBytesOfGb = 1e9;
 Deployment deployment_of(const Config& config, const Topology& topology,
                          const DeviceProfile& device) {
   const std::int64_t simulated = config.distributed.simulated_nodes;
+  const auto sharing = static_cast<int>(config.distributed.simulated_ranks_per_device);
   Deployment out;
   out.overlap = config.distributed.overlap;
-  out.devices = topology.size();
   out.nodes = simulated > 0 ? static_cast<int>(simulated) : topology.nodes();
-  LS_USER_CHECK(out.devices % out.nodes == 0,
-                "{} ranks cannot stand for devices on {} nodes: distributed.simulated_nodes must "
-                "divide the number of ranks",
-                out.devices, out.nodes);
+  const int ranks = topology.size();
+  LS_USER_CHECK(sharing == 1 || !device.calibrated,
+                "ranks of {} have cores of their own: distributed.simulated_ranks_per_device is "
+                "for other devices",
+                device.name);
+  LS_USER_CHECK(ranks % (out.nodes * sharing) == 0,
+                "{} ranks cannot stand for devices on {} nodes{}: distributed.simulated_nodes "
+                "must divide the number of ranks",
+                ranks, out.nodes, sharing == 1 ? "" : fmt::format(", {} a device", sharing));
+  out.devices = ranks / sharing;
   const int on_node = out.devices / out.nodes;
   LS_USER_CHECK(!device.node_devices || on_node <= device.node_devices->value,
                 "a node of {} holds {} devices, and {} ranks need {} on each; see "
                 "distributed.simulated_nodes",
-                device.name, device.node_devices->value, out.devices, on_node);
+                device.name, device.node_devices->value, ranks, on_node);
+  return out;
+}
+
+/// Ranks that share a device run their commands in turn, and add their gradients in its memory.
+StepDurations shared(const StepDurations& alone, int ranks, const DeviceProfile& device) {
+  if (ranks == 1) return alone;
+  StepDurations out = slowed(alone, ranks);
+  const double bytes_per_s =
+      kBytesOfGb * device.memory_gb_per_s.value * device.memory_fraction.value;
+  for (BucketDuration& bucket : out.buckets)  // reads all, and writes one sum
+    bucket.all_reduce_ns += to_ns((ranks + 1) * static_cast<double>(bucket.bytes) / bytes_per_s);
   return out;
 }
 
@@ -65,7 +82,8 @@ void take_memory_of_profile(LoadedConfig& config) {
   DeviceConfig& device = config.config.device;
   if (device.profile.empty() || config.origins.contains("device.memory_gb")) return;
   if (device_name(device.profile) == kThisMachine) return;
-  device.memory_gb = find_device(device.profile).memory_gib.value;
+  device.memory_gb = find_device(device.profile).memory_gib.value /
+                     static_cast<double>(config.config.distributed.simulated_ranks_per_device);
 }
 
 struct DeviceTimes::Planning {
@@ -75,15 +93,22 @@ struct DeviceTimes::Planning {
         device(find_device(config.device.profile, settings)),
         deployment(deployment_of(config, topology, device)),
         rank(topology.rank()),
+        sharing(static_cast<int>(config.distributed.simulated_ranks_per_device)),
         options(for_unknown_kernels(options_)),
         log(log_),
         kernels(options.target, log),
-        micro_batches(micro_batches_of(config.batch, deployment.devices)) {}
+        micro_batches(micro_batches_of(config.batch, topology.size())) {}
+
+  SimulatedDevices simulated_devices() const {
+    const int ranks = deployment.devices * sharing;
+    return {.ranks = ranks, .on_node = ranks / deployment.nodes, .on_device = sharing};
+  }
 
   const Config& config;
   DeviceProfile device;
   Deployment deployment;
   int rank;
+  int sharing;  ///< ranks of a device
   CompileOptions options;
   Log& log;
   KernelCache kernels;
@@ -108,7 +133,8 @@ StepDurations DeviceTimes::of(const CompiledStep& step) {
         .durations;
   StepWork work = work_of(*compile_step(step.step, p.options, p.kernels, p.updates, p.log));
   work.micro_batches = static_cast<double>(p.micro_batches);
-  return step_time(work, p.device, deployment, fitted_constants().constants).durations;
+  return shared(step_time(work, p.device, deployment, fitted_constants().constants).durations,
+                p.sharing, p.device);
 }
 
 VirtualClockOptions DeviceTimes::clock_options() const {
@@ -127,16 +153,20 @@ VirtualClockOptions DeviceTimes::clock_options() const {
   out.rank = planning_->rank;
   out.disturbances =
       parse_disturbances(config.device.simulate, static_cast<std::uint64_t>(config.run.seed),
-                         planning_->deployment.devices);
-  if (const auto peak = device.peak(math_type_of(dtype, device))) out.peak_flops = *peak;
+                         planning_->simulated_devices());
+  if (const auto peak = device.peak(math_type_of(dtype, device)))
+    out.peak_flops = *peak / planning_->sharing;
   return out;
 }
 
 std::string DeviceTimes::describe() const {
   const Deployment& d = planning_->deployment;
-  return fmt::format("{}: {} simulated device{} on {} node{}, device.host.time {}",
+  const int sharing = planning_->sharing;
+  return fmt::format("{}: {} simulated device{} on {} node{}{}, device.host.time {}",
                      planning_->device.name, d.devices, d.devices == 1 ? "" : "s", d.nodes,
-                     d.nodes == 1 ? "" : "s", name_of(planning_->config.device.host.time));
+                     d.nodes == 1 ? "" : "s",
+                     sharing == 1 ? "" : fmt::format(", {} ranks a device", sharing),
+                     name_of(planning_->config.device.host.time));
 }
 
 }  // namespace lockstep

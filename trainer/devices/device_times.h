@@ -21,7 +21,8 @@ void take_memory_of_profile(LoadedConfig& config);
 
 class DeviceTimes {
  public:
-  /// For ranks that stand for one device each, on distributed.simulated_nodes nodes or on those
+  /// For ranks that stand for devices, distributed.simulated_ranks_per_device for each, on
+  /// distributed.simulated_nodes nodes or on those
   /// of `topology`. `options` are the run's. Error kUsage for a profile that is not known, ranks
   /// that cannot be divided over the nodes, or more than a node holds.
   DeviceTimes(const Config& config, const Settings& settings, const Topology& topology,

@@ -16,11 +16,13 @@ std::int64_t steps_to_simulate(const Disturbances& disturbances) {
   constexpr std::int64_t kAtLeast = 200, kAtMost = 10'000;
   std::int64_t out = kAtLeast;
   for (const SlowRank& each : disturbances.slow_ranks)
-    if (each.last_step < kAtMost) out = std::max(out, each.last_step + 1);
+    if (each.steps.last < kAtMost) out = std::max(out, each.steps.last + 1);
+  for (const SlowLink& each : disturbances.slow_links)
+    if (each.steps.last < kAtMost) out = std::max(out, each.steps.last + 1);
   return out;
 }
 
-DisturbedSteps disturbed(const Foresight& foresight, const Disturbances& disturbances) {
+DisturbedSteps disturbed_steps(const Foresight& foresight, const Disturbances& disturbances) {
   const Parallelism parallelism = foresight.deployment.parallelism;
   LS_USER_CHECK(parallelism == Parallelism::kReplicated || parallelism == Parallelism::kZero1,
                 "--simulate knows dp and zero1, not {}", name_of(parallelism));
@@ -60,7 +62,14 @@ Rehearsal rehearse(const Foresight& foresight, std::uint64_t seed,
   double step_s = foresight.time.seconds;
   const int devices = foresight.deployment.devices;
   if (!options.disturbances.empty()) {
-    out.disturbed = disturbed(foresight, parse_disturbances(options.disturbances, seed, devices));
+    const Disturbances disturbances =
+        parse_disturbances(options.disturbances, seed,
+                           {.ranks = devices, .on_node = devices / foresight.deployment.nodes});
+    LS_USER_CHECK(
+        disturbances.deaths.empty() && disturbances.restart_s == 0 && disturbances.detection_s == 0,
+        "--simulate knows no deaths, which `lockstep train` rehearses; --mtbf-hours says "
+        "what failures cost");
+    out.disturbed = disturbed_steps(foresight, disturbances);
     step_s = out.disturbed->mean_s;
   }
   if (const auto hours = options.hours_between_failures)

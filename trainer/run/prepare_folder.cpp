@@ -1,12 +1,14 @@
 #include "trainer/run/prepare_folder.h"
 
 #include <filesystem>
+#include <vector>
 
 #include "checkpoint/commit.h"
 #include "checkpoint/folder.h"
 #include "core/base/activity.h"
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "trainer/run/virtual_journal.h"
 #include "trainer/statistics/rank_profile.h"
 
 namespace lockstep {
@@ -38,6 +40,11 @@ void remove_old_measurements(const StartingRun& run) {
   if (run.earlier == EarlierRun::kGoesOn) return;
   for (const char* name : {"compilations.jsonl", "cuts.json", "trace.perfetto-trace"})
     fs::remove_all(fs::path(run.folder.path) / name);
+  // A job that a rehearsed death has ended before its first save begins again, and its time goes
+  // on.
+  const std::vector<JobEvent> events = read_job_events(run.folder.path);
+  if (!events.empty() && events.back().kind != JobEvent::Kind::kDied)
+    fs::remove(virtual_journal_path(run.folder.path));
 }
 
 RunLock prepare_on_master(const StartingRun& run, Log& log) {

@@ -130,7 +130,9 @@ struct DistributedConfig {
   double stall_abort_s = 300.0;
   double foreign_call_abort_s = 1800.0;
   std::int64_t check_interval = 100;  ///< steps; 0: replicas are not compared
-  std::int64_t simulated_nodes = 0;   ///< in virtual time; 0: the nodes that there are
+  // In virtual time:
+  std::int64_t simulated_nodes = 0;             ///< 0: the nodes that there are
+  std::int64_t simulated_ranks_per_device = 1;  ///< that share a device
 };
 
 struct DeviceConfig {

@@ -52,7 +52,10 @@ class CheckpointWriter {
     /// Computes the tensors of the initial state again, into its argument; null: it needs no file.
     std::function<void(CheckpointState&)> make_start = {};
     Activity activity = {};  ///< reports what is written
-    bool reserve = true;     ///< allocate the staging memory now, in the background
+    /// Called on the writer's thread: the state of this step is on file, which took so many
+    /// seconds. May be null.
+    std::function<void(std::int64_t, double)> on_saved = {};
+    bool reserve = true;  ///< allocate the staging memory now, in the background
   };
   /// The references must outlive it.
   CheckpointWriter(Options options, TrainingState& state, SpanStream& spans, Log& log);

@@ -27,7 +27,7 @@ std::function<void(CheckpointState&)> start_of(const RunSpec& spec, TrainingStat
 }  // namespace
 
 RunSaves::RunSaves(const RunSpec& spec, TrainingState& state, RankRuntime& runtime,
-                   const std::string& resumed_from)
+                   RehearsedDeaths& deaths, const std::string& resumed_from)
     : state_(state),
       runtime_(runtime),
       watch_(runtime.watch()),
@@ -50,6 +50,9 @@ RunSaves::RunSaves(const RunSpec& spec, TrainingState& state, RankRuntime& runti
   writing.good_magnitude = state.initial_magnitude;
   writing.make_start = start_of(spec, state, resumed_from);
   writing.activity = runtime.activity();
+  writing.on_saved = [&deaths](std::int64_t saved_step, double seconds) {
+    deaths.add_save(saved_step, seconds);
+  };
   writing.reserve = saving.save_interval > 0 || saving.keep_best;
   writer_.emplace(std::move(writing), state, runtime.spans(), runtime.log());
 }

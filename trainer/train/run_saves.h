@@ -9,6 +9,7 @@
 
 #include "trainer/job/rank_runtime.h"
 #include "trainer/train/checkpoint_writer.h"
+#include "trainer/train/rehearsed_deaths.h"
 #include "trainer/train/run_spec.h"
 #include "trainer/train/state_judge.h"
 
@@ -16,9 +17,9 @@ namespace lockstep {
 
 class RunSaves {
  public:
-  /// `resumed_from`: the checkpoint that the state was restored from, or empty. The other arguments
-  /// must outlive it.
-  RunSaves(const RunSpec& spec, TrainingState& state, RankRuntime& runtime,
+  /// `resumed_from`: the checkpoint that the state was restored from, or empty. `deaths` learns of
+  /// each save. The other arguments must outlive it.
+  RunSaves(const RunSpec& spec, TrainingState& state, RankRuntime& runtime, RehearsedDeaths& deaths,
            const std::string& resumed_from);
 
   /// The step whose state was last saved or is about to be; -1: none.

@@ -28,7 +28,8 @@ TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spe
       spec_(std::move(spec)),
       stops_(runtime.watch(), spec_, state.progress),
       skipped_(runtime),
-      saves_(spec_, state, runtime, resumed_from),
+      deaths_(runtime, spec_, state.progress.step),
+      saves_(spec_, state, runtime, deaths_, resumed_from),
       resumed_(!resumed_from.empty()),
       first_step_(state.progress.step),
       log_(runtime, spec_, resumed_ ? first_step_ : -1),
@@ -87,6 +88,11 @@ const Batch* TrainingRun::next() {
   if (stops_.ends_at(steps_done())) {
     end_run();
     return nullptr;
+  }
+  if (deaths_.is_due(steps_done())) {
+    finish_all();
+    saves_.wait();
+    deaths_.die(steps_done());
   }
   if (std::exchange(warned_, false)) tell_warnings();
   return &batches_->next(steps_done());
@@ -187,6 +193,7 @@ void TrainingRun::end_run() {
   runtime_.engine().compare_whole_state();  // no header follows
   release_save();
   saves_.finish();
+  deaths_.end(steps_done());
   skipped_.end();
   log_.flush();
   batches_.reset();

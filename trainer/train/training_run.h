@@ -14,6 +14,7 @@
 #include "trainer/train/data_loader.h"
 #include "trainer/train/evaluate.h"
 #include "trainer/train/nonfinite_steps.h"
+#include "trainer/train/rehearsed_deaths.h"
 #include "trainer/train/requested_steps.h"
 #include "trainer/train/run_log.h"
 #include "trainer/train/run_saves.h"
@@ -97,6 +98,7 @@ class TrainingRun {
   RunSpec spec_;
   RunStops stops_;
   SkippedLog skipped_;
+  RehearsedDeaths deaths_;
   RunSaves saves_;
   bool resumed_;
   std::int64_t first_step_;

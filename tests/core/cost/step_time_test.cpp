@@ -144,7 +144,7 @@ TEST(AllReduceTime, IsThatOfARingAtTheLinks) {
   constants.latency = 0;
   constants.both_levels = 0;
   const auto of = [&](const Deployment& deployment) {
-    return all_reduce_time(1e9, 1, device(), deployment, constants).seconds;
+    return all_reduce_time(1e9, 1, device(), deployment, constants).time.seconds;
   };
   EXPECT_EQ(of(on(1)), 0);
   EXPECT_DOUBLE_EQ(of(on(8)), 2.0 * 7 / 8 * 1e9 / 100e9);

@@ -35,13 +35,36 @@ TEST(ManyRanks, AreOneIfTheyAreAlike) {
 
 TEST(ManyRanks, WaitForTheSlowOne) {
   SimulatedJob job{.step = step(), .ranks = 512};
-  job.disturbances.slow_ranks = {{.rank = 77, .slow = 1.5, .first_step = 2, .last_step = 3}};
+  job.disturbances.slow_ranks = {{.rank = 77, .slow = 1.5, .steps = {2, 3}}};
   const std::vector<std::int64_t> steps = simulate_steps(job, 6);
   const StepDurations slow = slowed(step(), 1.5);
   // The slow rank hides less of the first bucket behind its commands, and no other is as late.
   EXPECT_EQ(steps[1], steady_step(step(), 1).end_ns);
   EXPECT_EQ(steps[3], steady_step(slow, 1).end_ns);
   EXPECT_EQ(steps[5], steps[1]);
+}
+
+TEST(ManyRanks, ShareLinksOfWhichOneIsSlow) {
+  StepDurations linked = step();
+  linked.both_levels_ppm = 500'000;
+  for (BucketDuration& bucket : linked.buckets) {
+    bucket.within_ns = 2'000'000;
+    bucket.between_ns = 3'000'000;  // with half of the other and 1 ms of latency: 5 ms
+  }
+  SimulatedJob job{.step = linked, .ranks = 16};
+  job.disturbances.slow_links = {
+      {.a = 0, .b = 1, .between_nodes = false, .bandwidth = 0.25, .steps = {1, 1}},
+      {.a = 0, .b = 8, .between_nodes = true, .bandwidth = 0.5, .steps = {2, 2}}};
+  const std::vector<std::int64_t> steps = simulate_steps(job, 4);
+  StepDurations expected = linked;
+  EXPECT_EQ(steps[0], steady_step(expected, 1).end_ns);
+  for (BucketDuration& bucket : expected.buckets)
+    bucket.all_reduce_ns = 1'000'000 + 8'000'000 + 1'500'000;
+  EXPECT_EQ(steps[1], steady_step(expected, 1).end_ns);
+  for (BucketDuration& bucket : expected.buckets)
+    bucket.all_reduce_ns = 1'000'000 + 6'000'000 + 1'000'000;
+  EXPECT_EQ(steps[2], steady_step(expected, 1).end_ns);
+  EXPECT_EQ(steps[3], steps[0]);
 }
 
 /// The expected maximum of n normal numbers grows like sqrt(2 ln n): 2.4 for 64, 3.6 for 4,096

@@ -336,8 +336,7 @@ std::vector<KeyGroup> distributed() {
          .member = bind<&DistributedConfig::simulated_nodes>(),
          .range = {0, 1 << 20},
          .unit = "nodes",
-         .doc = "With device.profile: the nodes over which the devices are divided that ranks "
-                "stand for. 0 is as many as the job really has."},
+         .doc = "With device.profile: the nodes of its devices. 0 is those of the job."},
         {.name = "simulated_ranks_per_device",
          .member = bind<&DistributedConfig::simulated_ranks_per_device>(),
          .range = count_at_least(1),
@@ -405,8 +404,8 @@ std::vector<KeyGroup> machine_and_output() {
          .doc = "With device.profile: what makes the devices unequal. 'rank=3 slow=1.4 "
                 "steps=100:200' slows the commands of a rank, 'jitter=0.03' those of all by a "
                 "random factor of this spread in each step, 'link=0,1 bandwidth=0.5' a link. "
-                "'rank=2 dies_at_step=50' kills a rank; 'detection_s=30 restart_s=60' says how "
-                "long the job then takes to train on.",
+                "'rank=2 dies_at_step=50' kills a rank; after 'detection_s=30 restart_s=60' it is "
+                "back.",
          .may_be_empty = true}}},
       {"device",
        [](Config& config) -> void* { return &config.device.host; },
@@ -438,8 +437,7 @@ std::vector<KeyGroup> machine_and_output() {
          .member = bind<&HostCosts::save_ms>(),
          .range = {0, 1e9},
          .unit = "milliseconds",
-         .doc = "To write a checkpoint while training goes on; with device.host.time stated. A "
-                "death before its end loses it."}}},
+         .doc = "To write a checkpoint; with device.host.time stated."}}},
       {"logging",
        object<&Config::logging>,
        {{.name = "interval",

@@ -1,8 +1,7 @@
 // The resolved configuration of a run, as plain structs: one per section of the YAML file, and
 // three for `training`. Code that needs a parameter takes `const Config&` (or just its section).
 // Settings of only one model, dataset or optimizer are a separate struct, held as a value. Ranges
-// and documentation are in fixed_keys.cpp and with those structs; `lockstep config schema` prints
-// them.
+// and documents are in fixed_keys.cpp and with those structs; see `lockstep config schema`.
 #pragma once
 
 #include <cstdint>
@@ -130,9 +129,8 @@ struct DistributedConfig {
   double stall_abort_s = 300.0;
   double foreign_call_abort_s = 1800.0;
   std::int64_t check_interval = 100;  ///< steps; 0: replicas are not compared
-  // In virtual time:
-  std::int64_t simulated_nodes = 0;             ///< 0: the nodes that there are
-  std::int64_t simulated_ranks_per_device = 1;  ///< that share a device
+  std::int64_t simulated_nodes = 0;             ///< in virtual time; 0: the nodes that there are
+  std::int64_t simulated_ranks_per_device = 1;  ///< in virtual time
 };
 
 struct DeviceConfig {

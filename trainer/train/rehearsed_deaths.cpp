@@ -9,6 +9,7 @@
 #include "checkpoint/retention.h"
 #include "core/base/error.h"
 #include "core/virtual_time/virtual_clock.h"
+#include "trainer/job/rank_runtime.h"
 
 namespace lockstep {
 namespace {

@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "trainer/job/rank_runtime.h"
+#include "core/virtual_time/disturbances.h"
 #include "trainer/run/virtual_journal.h"
 #include "trainer/train/run_spec.h"
 
 namespace lockstep {
+
+class RankRuntime;
+class VirtualClock;
 
 class RehearsedDeaths {
  public:

@@ -6,6 +6,7 @@
 
 #include "checkpoint/file_format.h"
 #include "core/base/duration.h"
+#include "trainer/train/rehearsed_deaths.h"
 
 namespace lockstep {
 

@@ -9,11 +9,12 @@
 
 #include "trainer/job/rank_runtime.h"
 #include "trainer/train/checkpoint_writer.h"
-#include "trainer/train/rehearsed_deaths.h"
 #include "trainer/train/run_spec.h"
 #include "trainer/train/state_judge.h"
 
 namespace lockstep {
+
+class RehearsedDeaths;
 
 class RunSaves {
  public:

@@ -6,6 +6,7 @@
 // contiguous run under any placement of ranks on nodes.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,37 +21,50 @@ class Topology {
   /// rank, or empty. Error kUsage if there is no such `rank`.
   Topology(int rank, std::span<const int> node_ids, std::vector<std::string> hosts);
 
+  /// The same job as another of its ranks sees it; both share their tables. Error kUsage if there
+  /// is no such `rank`.
+  Topology seen_by(int rank) const;
+
   int rank() const { return rank_; }
-  int size() const { return static_cast<int>(node_of_.size()); }
-  int nodes() const { return static_cast<int>(ranks_of_.size()); }
+  int size() const { return static_cast<int>(placement_->node_of.size()); }
+  int nodes() const { return static_cast<int>(placement_->ranks_of.size()); }
 
   /// Nodes are numbered from 0 in the order of their lowest ranks.
   int node() const { return node_of(rank_); }
-  int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+  int node_of(int rank) const { return placement_->node_of[static_cast<std::size_t>(rank)]; }
   /// Ascending; the first one leads the node.
   std::span<const int> ranks_of(int node) const {
-    return ranks_of_[static_cast<std::size_t>(node)];
+    return placement_->ranks_of[static_cast<std::size_t>(node)];
   }
 
   int position() const { return position_of(rank_); }
-  int position_of(int rank) const { return position_of_[static_cast<std::size_t>(rank)]; }
+  int position_of(int rank) const {
+    return placement_->position_of[static_cast<std::size_t>(rank)];
+  }
   /// All ranks in the order of their positions.
-  std::span<const int> by_position() const { return by_position_; }
+  std::span<const int> by_position() const { return placement_->by_position; }
   /// The position of a node's lowest rank; its other ranks have the next positions.
   int first_position(int node) const { return position_of(ranks_of(node)[0]); }
 
   /// "" if the name is not known.
-  const std::string& host_of(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
+  const std::string& host_of(int rank) const {
+    return placement_->hosts[static_cast<std::size_t>(rank)];
+  }
   /// "4 ranks on 2 nodes", "4 ranks on 2 nodes (3 + 1)", "1 rank".
   std::string to_string() const;
 
  private:
+  /// What all ranks see alike. Of thousands of ranks in one process it would be the most memory.
+  struct Placement {
+    std::vector<int> node_of;
+    std::vector<std::vector<int>> ranks_of;
+    std::vector<int> by_position;
+    std::vector<int> position_of;
+    std::vector<std::string> hosts;
+  };
+
   int rank_;
-  std::vector<int> node_of_;
-  std::vector<std::vector<int>> ranks_of_;
-  std::vector<int> by_position_;
-  std::vector<int> position_of_;
-  std::vector<std::string> hosts_;
+  std::shared_ptr<const Placement> placement_;
 };
 
 /// Leaves [begin, end) of a tree.

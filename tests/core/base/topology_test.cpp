@@ -45,6 +45,16 @@ TEST(Topology, NodesAreNumberedByTheirLowestRank) {
 
 TEST(Topology, RefusesARankThatIsNotThere) {
   EXPECT_THROW(placed({0, 0}, 2), Error);
+  EXPECT_THROW(placed({0, 0}).seen_by(2), Error);
+  EXPECT_THROW(placed({0, 0}).seen_by(-1), Error);
+}
+
+TEST(Topology, IsTheSameJobForAnotherRank) {
+  const Topology topology = placed({0, 1, 0, 1}), other = topology.seen_by(3);
+  EXPECT_EQ(other.rank(), 3);
+  EXPECT_EQ(other.node(), 1);
+  EXPECT_EQ(other.position(), 3);
+  EXPECT_EQ(other.by_position().data(), topology.by_position().data()) << "the tables are shared";
 }
 
 TEST(Subtrees, OfEqualNodesOfAPowerOfTwoAreOne) {

@@ -12,7 +12,7 @@ build_packages=(
   g++ cmake ninja-build ccache pkg-config python3
   openmpi-bin libopenmpi-dev
   libdnnl-dev llvm-19-dev
-  libboost-dev libboost-program-options-dev
+  libboost-dev libboost-program-options-dev libboost-context-dev
   libhdf5-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev
   libspdlog-dev libfmt-dev
   librandom123-dev libxxhash-dev libssl-dev zlib1g-dev libpcre2-dev libicu-dev

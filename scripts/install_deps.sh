@@ -22,6 +22,7 @@ build_packages=(
 test_packages=(
   python3-torch libopenblas0-openmp python3-nltk  # peers for numerical parity
   python3-numpy python3-h5py hdf5-tools  # independent readers of lockstep's files
+  python3-simgrid  # a peer for simulated networks
   python3-scipy  # fits the constants of the cost model
   python3-pil  # another reader of images
   iproute2 mount  # hosts of tests that span nodes

@@ -128,7 +128,7 @@ struct DistributedConfig {
   double stall_warn_s = 30.0;
   double stall_abort_s = 300.0;
   double foreign_call_abort_s = 1800.0;
-  std::int64_t check_interval = 100;  ///< steps; 0: replicas are not compared
+  std::int64_t check_interval = 100;            ///< steps; 0: replicas are not compared
   std::int64_t simulated_nodes = 0;             ///< in virtual time; 0: the nodes that there are
   std::int64_t simulated_ranks_per_device = 1;  ///< in virtual time
 };

@@ -8,6 +8,7 @@
 
 #include "checkpoint/retention.h"
 #include "core/base/error.h"
+#include "core/runtime/device.h"
 #include "core/virtual_time/virtual_clock.h"
 #include "trainer/job/rank_runtime.h"
 
@@ -36,15 +37,18 @@ std::vector<std::int64_t> numbers_of(const std::string& text) {
 }  // namespace
 
 RehearsedDeaths::RehearsedDeaths(RankRuntime& runtime, const RunSpec& spec, std::int64_t first_step)
-    : runtime_(runtime), spec_(spec) {
-  if (runtime.device().virtual_clock() == nullptr || disturbances().deaths.empty()) return;
-  LS_USER_CHECK(
-      spec.folder.has_value(),
-      "device.simulate: deaths are rehearsed by runs with a folder (TrainerOptions::run)");
-  deaths_ = disturbances().deaths;
+    : runtime_(runtime) {
+  VirtualClock* const clock = runtime.device().virtual_clock();
+  if (clock == nullptr || clock->options().disturbances.deaths.empty()) return;
+  clock_ = clock;
+  if (!spec.folder)
+    raise(ErrorKind::kUsage,
+          "device.simulate: deaths are rehearsed by runs with a folder (TrainerOptions::run)");
+  folder_ = *spec.folder;
+  deaths_ = clock->options().disturbances.deaths;
   std::vector<std::int64_t> told;  // the origin, then rank and step of each death
   if (runtime.is_master()) {
-    events_ = read_job_events(spec.folder->path);
+    events_ = read_job_events(folder_.path);
     told.push_back(origin_of(events_));
     for (const JobEvent& event : events_)
       if (event.kind == JobEvent::Kind::kDied) {
@@ -56,33 +60,26 @@ RehearsedDeaths::RehearsedDeaths(RankRuntime& runtime, const RunSpec& spec, std:
   origin_ns_ = told.at(0);
   for (std::size_t i = 1; i + 1 < told.size(); i += 2)
     std::erase(deaths_, Death{static_cast<int>(told[i]), told[i + 1]});
-  clock().set_origin(origin_ns_);
+  clock->set_origin(origin_ns_);
   if (!events_.empty())
     runtime.log().info("virtual time goes on at {:.6g} s: see {}",
                        static_cast<double>(origin_ns_) / kNsOfSecond,
-                       virtual_journal_path(spec.folder->path));
+                       virtual_journal_path(folder_.path));
   if (runtime.is_master())
     add({.kind = JobEvent::Kind::kBegan, .step = first_step, .at_ns = origin_ns_});
 }
 
-VirtualClock& RehearsedDeaths::clock() const {
-  return *runtime_.device().virtual_clock();
-}
-
-const Disturbances& RehearsedDeaths::disturbances() const {
-  return clock().options().disturbances;
-}
-
 std::int64_t RehearsedDeaths::now_ns() const {
-  return origin_ns_ + clock().end_of_last_ns();
+  return origin_ns_ + clock_->end_of_last_ns();
 }
 
 /// When the job trains on behind these events.
 std::int64_t RehearsedDeaths::origin_of(const std::vector<JobEvent>& events) const {
   if (events.empty()) return 0;
   std::int64_t out = events.back().at_ns;
+  const Disturbances& disturbances = clock_->options().disturbances;
   if (events.back().kind == JobEvent::Kind::kDied)
-    out += to_ns(disturbances().detection_s + disturbances().restart_s);
+    out += to_ns(disturbances.detection_s + disturbances.restart_s);
   return out;
 }
 
@@ -121,7 +118,7 @@ void RehearsedDeaths::note_deaths(std::int64_t step, std::int64_t at_ns) {
   std::int64_t saved = -1;
   for (const JobEvent& event : events_)
     if (event.kind == JobEvent::Kind::kSaved) saved = std::max(saved, event.step);
-  for (const std::string& path : set_aside_after(spec_.folder->checkpoints, saved, runtime_.log()))
+  for (const std::string& path : set_aside_after(folder_.checkpoints, saved, runtime_.log()))
     runtime_.log().info("not written by the time of the death: set aside {}", path);
   for (const Death& death : deaths_)
     if (death.step == step)
@@ -129,11 +126,11 @@ void RehearsedDeaths::note_deaths(std::int64_t step, std::int64_t at_ns) {
 }
 
 void RehearsedDeaths::add_save(std::int64_t step, double seconds) {
-  if (runtime_.device().virtual_clock() == nullptr || disturbances().deaths.empty()) return;
-  const VirtualCopy copy = clock().last_copy();
+  if (clock_ == nullptr) return;
+  const VirtualCopy copy = clock_->last_copy();
   add({.kind = JobEvent::Kind::kSaved,
        .step = step,
-       .at_ns = origin_ns_ + copy.end_ns + clock().save_ns(seconds),
+       .at_ns = origin_ns_ + copy.end_ns + clock_->save_ns(seconds),
        .state_ns = origin_ns_ + copy.begin_ns,
        .pause_ns = copy.end_ns - copy.begin_ns});
 }
@@ -141,11 +138,11 @@ void RehearsedDeaths::add_save(std::int64_t step, double seconds) {
 void RehearsedDeaths::add(const JobEvent& event) {
   const std::lock_guard lock(mutex_);
   events_.push_back(event);
-  write_job_events(spec_.folder->path, events_);
+  write_job_events(folder_.path, events_);
 }
 
 void RehearsedDeaths::end(std::int64_t step) {
-  if (runtime_.device().virtual_clock() == nullptr || disturbances().deaths.empty()) return;
+  if (clock_ == nullptr) return;
   for (const Death& death : deaths_)
     runtime_.log().warn(
         "device.simulate: rank {} was to die before step {}, and the run ended after step {}",

@@ -36,17 +36,16 @@ class RehearsedDeaths {
   void end(std::int64_t step);
 
  private:
-  VirtualClock& clock() const;
-  const Disturbances& disturbances() const;
   std::int64_t now_ns() const;
   void add(const JobEvent& event);
   void note_deaths(std::int64_t step, std::int64_t at_ns);
   std::int64_t origin_of(const std::vector<JobEvent>& events) const;
 
   RankRuntime& runtime_;
-  const RunSpec& spec_;
-  std::vector<Death> deaths_;   ///< that are still to come
-  std::int64_t origin_ns_ = 0;  ///< of the clock, since the begin of the job
+  RunFolder folder_;
+  VirtualClock* clock_ = nullptr;  ///< null: the config has no deaths
+  std::vector<Death> deaths_;      ///< that are still to come
+  std::int64_t origin_ns_ = 0;     ///< of the clock, since the begin of the job
   std::mutex mutex_;
   std::vector<JobEvent> events_;  ///< on the master
 };

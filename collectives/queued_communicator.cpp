@@ -147,7 +147,7 @@ EventPtr QueuedCommunicator::push(Job job) {
   {
     Lock lock(wake_->mutex);
     job.header.sequence = next_sequence_++;
-    job.submitted = std::chrono::steady_clock::now();
+    job.submitted_ns = clock_.now_ns();
     // The other ranks need not wait for this rank's turn to learn that its data is ready.
     if (arena_ != nullptr && is_ready && job.header.sequence == next_post_) post(job.header);
     queue_.push_back(std::move(job));
@@ -231,7 +231,8 @@ bool QueuedCommunicator::wait_for_work(Lock& lock) {
     if (!driving_ && !empty) {
       const Job& next = summed_.empty() ? queue_.front() : summed_.front();
       const bool urgent = own_core_ || stopping_ || next.needs_messages;
-      if (urgent || std::chrono::steady_clock::now() - next.submitted >= kIdlePoll) return true;
+      const std::chrono::nanoseconds waited(clock_.now_ns() - next.submitted_ns);
+      if (urgent || waited >= kIdlePoll) return true;
     }
     if (stopping_ && empty && !driving_) return false;
     idle(lock);

@@ -18,7 +18,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -33,6 +32,7 @@
 
 #include "collectives/participant.h"
 #include "collectives/transport.h"
+#include "core/base/clock.h"
 #include "core/runtime/communicator.h"
 
 namespace lockstep {
@@ -63,7 +63,6 @@ class QueuedCommunicator final : public Communicator {
   [[noreturn]] void abort(int exit_code, const std::string& reason) override;
 
  private:
-  using TimePoint = std::chrono::steady_clock::time_point;
   /// The result of an exchange or agreement; owned by the caller, which waits for it.
   struct Answer {
     std::vector<std::string> all;
@@ -78,7 +77,7 @@ class QueuedCommunicator final : public Communicator {
     CollectiveHeader header{};
     bool needs_messages = true;
     bool digests_differ = false;  ///< to be reported once details have been exchanged
-    TimePoint submitted{};
+    std::int64_t submitted_ns = 0;
   };
   struct AbortOrder {
     int exit_code;
@@ -132,6 +131,7 @@ class QueuedCommunicator final : public Communicator {
   std::exception_ptr poison() const;
   void poison_with(std::exception_ptr error);
 
+  const SteadyClock clock_;
   Topology topology_;
   bool own_core_ = true;  ///< the communication thread need not wait for others to do its work
   std::shared_ptr<SharedArena> arena_;  ///< null if ranks share no memory

@@ -132,6 +132,10 @@ NAMELESS = re.compile(r"(^|_)(commons?|utils?|utilities|misc|helpers?)$")
 ENVIRONMENT_FILE = "core/base/settings.cpp"
 PRELOADED = "tests/campaigns/io_faults.cpp"  # a library that is loaded with nothing else
 ENVIRONMENT = re.compile(r"\b(secure_)?getenv\s*\(|\benviron\b")
+# Time comes from a Clock, which tests can own: only these ask the machine. A handler of signals may call nothing else.
+CLOCK_FILES = ("core/base/clock.cpp", "watch/stop_signals.cpp")
+CLOCK = re.compile(r"\b(steady_clock|high_resolution_clock|CLOCK_MONOTONIC)\b")
+CLOCK_FREE = ("tests/", "bench/", "examples/")  # they measure by whatever clock they like
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 COMMENTS_AND_STRINGS = re.compile(
@@ -312,6 +316,10 @@ def check_chains(root, files):
         )
 
 
+def lines_of(pattern, code):
+    return [code.count("\n", 0, match.start()) + 1 for match in pattern.finditer(code)]
+
+
 def check_conventions(path, text):
     lines = text.splitlines()
     header = path.endswith(".h")
@@ -326,11 +334,13 @@ def check_conventions(path, text):
             yield 1, f"'{part}' says nothing; name a file or folder after its contents"
     if header and "#pragma once" not in lines:
         yield 1, "a header needs #pragma once"
+    code = without_comments_and_strings(text)
     if path not in (ENVIRONMENT_FILE, PRELOADED):
-        code = without_comments_and_strings(text)
-        for match in ENVIRONMENT.finditer(code):
-            number = code.count("\n", 0, match.start()) + 1
+        for number in lines_of(ENVIRONMENT, code):
             yield number, f"the environment is read in {ENVIRONMENT_FILE} only"
+    if path not in CLOCK_FILES and not path.startswith(CLOCK_FREE):
+        for number in lines_of(CLOCK, code):
+            yield number, f"time comes from a Clock (core/base/clock.h); only {CLOCK_FILES[0]} asks the machine"
 
 
 def sources(root):

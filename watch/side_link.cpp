@@ -85,7 +85,7 @@ class SideLink::Client {
   }
 
   bool was_connected() const { return was_connected_; }
-  double silence() const { return static_cast<double>(clock_.now_ns() - heard_ns_) * 1e-9; }
+  double silence() const { return seconds_since(clock_, heard_ns_); }
 
  private:
   struct Line {

@@ -20,6 +20,11 @@ class SteadyClock final : public Clock {
   std::int64_t now_ns() const override;
 };
 
+/// Seconds since the clock was at `begin_ns`.
+inline double seconds_since(const Clock& clock, std::int64_t begin_ns) {
+  return static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
+}
+
 /// Nanoseconds of CPU time that the calling thread has used.
 std::int64_t thread_cpu_ns();
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/base/atomic_file.h"
+#include "core/base/clock.h"
 #include "core/base/duration.h"
 #include "core/base/error.h"
 #include "core/base/metrics.h"
@@ -226,16 +227,17 @@ ArtifactStore::Claim ArtifactStore::claim(const Hash128& key) {
   make_folder(options_.folder);
   if (!is_trusted()) return {};
   std::string path = path_of(key, kLockEnding);
-  const auto start = std::chrono::steady_clock::now();
+  const SteadyClock clock;
+  const std::int64_t begin_ns = clock.now_ns();
   while (true) {
     int fd = -1;
     const Attempt attempt = attempt_lock(path, fd);
     if (attempt == Attempt::kHeld) return {std::move(path), fd};
     if (attempt == Attempt::kImpossible) return {};
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-    if (waited.count() >= options_.patience_s) {
+    const double waited_s = seconds_since(clock, begin_ns);
+    if (waited_s >= options_.patience_s) {
       warn("another process has been compiling the same for {}; this one compiles too",
-           readable_time(waited.count()));
+           readable_time(waited_s));
       return {};
     }
     if (attempt == Attempt::kTaken) std::this_thread::sleep_for(kPoll);

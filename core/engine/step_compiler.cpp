@@ -47,7 +47,7 @@ std::shared_ptr<const LoadedStep> StepCompiler::get(Graph step, std::int64_t num
   auto loaded = numbered(artifacts_.enabled() ? load_or_compile(std::move(step), making)
                                               : compile(std::move(step), making),
                          cut.reason, hash);
-  const double seconds = static_cast<double>(spans_.clock().now_ns() - begin) * 1e-9;
+  const double seconds = seconds_since(spans_.clock(), begin);
   CompilationJournal::add_causes(miss, std::move(making.on_disk));
   tell(miss, *loaded, making, seconds);
   journal_.finish(std::move(miss),

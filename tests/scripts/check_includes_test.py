@@ -196,6 +196,20 @@ class CheckIncludes(SmallTrees, unittest.TestCase):
         self.refused("trainer/a.cpp", call, "trainer/a.cpp:2: the environment is read in")
         self.accepted("trainer/a.cpp", '// getenv("X")\n/* getenv(x) */ auto s = "getenv(x)";\n')
 
+    def test_time_comes_from_the_clock_interface(self):
+        for call in [
+            "auto begin = std::chrono::steady_clock::now();",
+            "using Clock = std::chrono::high_resolution_clock;",
+            "::clock_gettime(CLOCK_MONOTONIC, &now);",
+        ]:
+            for path in ["core/ir/a.cpp", "collectives/a.h", "trainer/a.cpp", "watch/a.cpp"]:
+                with self.subTest(path=path, call=call):
+                    self.refused(path, f"#pragma once\n{call}\n", f"{path}:2: time comes from a Clock")
+        call = "\nauto begin = std::chrono::steady_clock::now();\n"
+        self.accepted("core/base/clock.cpp", call)
+        self.accepted("tests/core/base/a_test.cpp", call)
+        self.accepted("trainer/a.cpp", "// steady_clock\nCLOCK_MONOTONIC_COARSE;\n")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <sstream>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -29,10 +29,10 @@ void TimedBucket::start_together() {
 }
 
 double TimedBucket::sum() {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  const SteadyClock clock;
+  const std::int64_t begin_ns = clock.now_ns();
   sum(kStarts * kPlace / 4, count_);
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return seconds_since(clock, begin_ns);
 }
 
 const float* TimedBucket::sums() const {

@@ -1,22 +1,20 @@
 #include "trainer/calibrate/busy_cores.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <barrier>
 #include <limits>
 #include <thread>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/thread_pool.h"
 
 namespace lockstep {
 namespace {
 
 double seconds_now(Time time) {
-  timespec now{};
-  ::clock_gettime(time == Time::kThread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  const SteadyClock clock;
+  return 1e-9 * static_cast<double>(time == Time::kThread ? thread_cpu_ns() : clock.now_ns());
 }
 
 double time_of(const std::function<void()>& work, int calls, Time time) {

@@ -3,12 +3,12 @@
 #include <fmt/chrono.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <set>
 #include <utility>
 
 #include "core/base/build_id.h"
+#include "core/base/clock.h"
 #include "trainer/calibrate/bandwidth.h"
 #include "trainer/calibrate/linear_dots.h"
 #include "trainer/calibrate/small_costs.h"
@@ -16,8 +16,6 @@
 
 namespace lockstep {
 namespace {
-
-using MonotonicClock = std::chrono::steady_clock;
 
 constexpr int kRounds = 3;
 constexpr double kMaxSeconds = 80;
@@ -162,10 +160,9 @@ Calibration calibration_now(bool quick) {
 }
 
 MachineLimits measure_machine(const CalibrateOptions& options) {
-  const auto begin = MonotonicClock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(MonotonicClock::now() - begin).count();
-  };
+  const SteadyClock clock;
+  const std::int64_t begin_ns = clock.now_ns();
+  const auto seconds = [&] { return seconds_since(clock, begin_ns); };
   Measurement measurement(options);
   const int rounds = options.quick ? 1 : kRounds;
   for (int done = 0; done < rounds; ++done) {

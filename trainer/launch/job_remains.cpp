@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "core/base/clock.h"
 #include "watch/proc_file.h"
 #include "watch/process_state.h"
 
@@ -20,7 +21,6 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using MonotonicClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTimeToLeave{2};
 constexpr std::chrono::seconds kTimeToDie{10};  ///< even SIGKILL waits for a disk
@@ -137,11 +137,12 @@ std::vector<pid_t> processes_of_job(const std::string& token) {
 }
 
 int end_processes_of_job(const std::string& token) {
-  const auto start = MonotonicClock::now();
+  const SteadyClock clock;
+  const std::int64_t begin_ns = clock.now_ns();
   std::set<pid_t> killed;
   while (true) {
     const std::vector<pid_t> left = processes_of_job(token);
-    const auto waited = MonotonicClock::now() - start;
+    const std::chrono::nanoseconds waited(clock.now_ns() - begin_ns);
     const bool ended = left.empty() && !one_is_ending();
     if (ended || waited > kTimeToLeave + kTimeToDie) return static_cast<int>(killed.size());
     if (waited > kTimeToLeave) {

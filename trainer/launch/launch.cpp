@@ -25,7 +25,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using MonotonicClock = std::chrono::steady_clock;
+using Moment = std::chrono::nanoseconds;  ///< of a clock
 
 constexpr int kSignalled = 128;  ///< exit codes above it name the signal that ended a process
 constexpr int kInterrupted = kSignalled + SIGINT;
@@ -93,13 +93,12 @@ class Saved {
 
 /// The signals that asked the job to stop, over all restarts.
 struct StopRequest {
-  std::optional<MonotonicClock::time_point> since;
-  std::optional<MonotonicClock::time_point> interrupted;  ///< by the first SIGINT
+  std::optional<Moment> since;
+  std::optional<Moment> interrupted;  ///< by the first SIGINT
   bool at_once = false;
 
-  void take(int signal_number) {
+  void take(int signal_number, Moment now) {
     if (signal_number == 0 || signal_number == SIGCHLD) return;
-    const auto now = MonotonicClock::now();
     if (!since) {
       say("asked to stop: the ranks save and end");
       since = now;
@@ -202,12 +201,14 @@ class Attempt {
   /// Waits for its end. The exit code of mpirun, kPeer's if the last ranks or mpirun do not end, or
   /// kInterrupted.
   int wait(const HeldSignals& signals, StopRequest& stop) {
-    MonotonicClock::time_point told{};
-    const auto begin = MonotonicClock::now();
+    Moment told{};
+    const Moment begin(clock_.now_ns());
     while (true) {
-      stop.take(signals.take());
+      const int signal_number = signals.take();
+      const std::int64_t now_ns = clock_.now_ns();
+      const Moment now(now_ns);
+      stop.take(signal_number, now);
       if (const auto code = job_.poll()) return *code;
-      const auto now = MonotonicClock::now();
       if (stop.at_once) return kInterrupted;
       if (max_seconds_ > 0 && now - begin > std::chrono::duration<double>(max_seconds_)) {
         say("error: the job has not ended after {} s", max_seconds_);
@@ -217,7 +218,6 @@ class Attempt {
         job_.send(SIGUSR1);
         told = now;
       }
-      const std::int64_t now_ns = clock_.now_ns();
       const Judgement judgement =
           last_ranks_.judge(now_ns, look_at_ranks(job_.pid(), now_ns, heard_));
       for (const std::string& warning : judgement.warnings) say("warning: {}", warning);

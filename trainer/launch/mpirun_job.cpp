@@ -11,6 +11,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -81,8 +82,9 @@ void MpirunJob::send(int signal_number) {
 
 void MpirunJob::end() {
   send(SIGTERM);
-  const auto deadline = std::chrono::steady_clock::now() + kTimeToEnd;
-  while (!poll() && std::chrono::steady_clock::now() < deadline)
+  const SteadyClock clock;
+  const std::int64_t begin_ns = clock.now_ns();
+  while (!poll() && std::chrono::nanoseconds(clock.now_ns() - begin_ns) < kTimeToEnd)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   if (poll()) return;
   kill(pid_, SIGKILL);

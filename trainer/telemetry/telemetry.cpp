@@ -24,7 +24,7 @@ void Telemetry::write(TelemetryRecord record) {
 }
 
 double Telemetry::seconds_since_start() const {
-  return static_cast<double>(clock_.now_ns() - start_ns_) * 1e-9;
+  return seconds_since(clock_, start_ns_);
 }
 
 }  // namespace lockstep

@@ -24,7 +24,6 @@ namespace {
 constexpr double kAbsurdGrowth = 1e4;
 /// Parameters below this are never too large, since some models start with zeros.
 constexpr double kMinMagnitude = 1;
-constexpr double kSecondsOfNs = 1e-9;
 
 /// Only advice, so that a refusal is not an error: the first touch of this memory in pages of 4 KiB
 /// takes a second.
@@ -151,7 +150,7 @@ void CheckpointWriter::run() {
       const std::int64_t begin = spans_.clock().now_ns();
       SaveProblem problem = write();
       lock.lock();
-      last_write_seconds_ = static_cast<double>(spans_.clock().now_ns() - begin) * kSecondsOfNs;
+      last_write_seconds_ = seconds_since(spans_.clock(), begin);
       problem_ = std::move(problem);
     } else {
       return;
@@ -216,9 +215,7 @@ void CheckpointWriter::save(double magnitude) {
     trainer.good_step = good_on_file_;
   const std::int64_t begin = spans_.clock().now_ns();
   save_checkpoint(options_.folder, staging_, options_.retention, log_, options_.activity);
-  if (options_.on_saved)
-    options_.on_saved(trainer.step,
-                      static_cast<double>(spans_.clock().now_ns() - begin) * kSecondsOfNs);
+  if (options_.on_saved) options_.on_saved(trainer.step, seconds_since(spans_.clock(), begin));
   options_.good_magnitude = magnitude;
   good_on_file_ = trainer.good_step;
   if (trainer.confirmation == Confirmation::kDoubtful) save_start(trainer);

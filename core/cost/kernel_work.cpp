@@ -158,15 +158,19 @@ ValueId shown_value(const Graph& graph, ValueId id) {
   return id;
 }
 
+KernelWork heavy_kernel(const Graph& graph, ValueId id) {
+  const Cost cost = cost_of(graph, id);
+  KernelWork out{.flops = cost.flops, .bytes = cost.bytes_read + cost.bytes_written};
+  set_sizes(graph, graph[id], out);
+  return out;
+}
+
 std::vector<KernelWork> heavy_kernels(const Graph& step) {
   const Calls calls(step);
   std::vector<KernelWork> out;
   for (ValueId id = 0; id < step.size(); ++id) {
     if (calls.of[index_of(id)] < 0 || !is_heavy_kernel(step[id])) continue;
-    const Cost cost = cost_of(step, id);
-    KernelWork work{.flops = cost.flops, .bytes = cost.bytes_read + cost.bytes_written};
-    set_sizes(step, step[id], work);
-    out.push_back(work);
+    out.push_back(heavy_kernel(step, id));
   }
   return merged(std::move(out));
 }

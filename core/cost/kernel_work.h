@@ -46,6 +46,8 @@ bool is_other_kernel(const Node& node);
 /// The value that a node names which itself writes nothing, such as a reshape.
 ValueId shown_value(const Graph& graph, ValueId id);
 
+/// One node that is_heavy_kernel().
+KernelWork heavy_kernel(const Graph& graph, ValueId id);
 /// The dots, convolutions and attentions of a recorded step, of one micro-batch.
 std::vector<KernelWork> heavy_kernels(const Graph& step);
 

@@ -15,6 +15,9 @@ struct KernelTime {
   double seconds = 0;
   double data_sheet = 0;
   double assumed = 0;
+
+  /// Of a kernel: at the peak of the device's units, or of its memory.
+  double limit() const { return data_sheet + assumed; }
 };
 inline KernelTime operator*(double times, const KernelTime& time) {
   return {times * time.seconds, times * time.data_sheet, times * time.assumed};
@@ -29,6 +32,10 @@ class DeviceRates {
   DeviceRates(const DeviceProfile& device, const Deployment& deployment,
               const CostConstants& constants);
 
+  /// All `count` of either kind.
+  KernelTime heavy(const KernelWork& work) const {
+    return work.kind == KernelKind::kAttention ? attention(work) : product(work);
+  }
   /// All `count` of a dot or a convolution.
   KernelTime product(const KernelWork& work) const;
   /// All `count` of an attention; with scores in memory if the deployment says so.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/error.h"
 #include "core/cost/collective_time.h"
 #include "core/cost/product_time.h"
 #include "core/virtual_time/event_rule.h"
@@ -63,12 +64,10 @@ struct StepModel {
   std::vector<TimePart> kernels() const {
     KernelTime dots, convolutions, attention;
     for (const KernelWork& each : work.heavy) {
-      const bool attends = each.kind == KernelKind::kAttention;
-      const KernelTime time = attends ? rates.attention(each) : rates.product(each);
-      KernelTime& to = attends                                 ? attention
+      KernelTime& to = each.kind == KernelKind::kAttention     ? attention
                        : each.kind == KernelKind::kConvolution ? convolutions
                                                                : dots;
-      to = to + time;
+      to = to + rates.heavy(each);
     }
     const double between = std::max(work.calls.bytes - work.fused.bytes, 0.0);
     const KernelTime stream = rates.streaming(work.fused.bytes + unfused * between);
@@ -78,10 +77,9 @@ struct StepModel {
                  ? constants.selective_share
                  : 0);
     const double times = work.micro_batches * again;
-    TimePart gaps{"gaps between kernels", launches() * constants.kernel_gap_us * 1e-6 * times, 0,
-                  0};
+    TimePart gaps{kGapsPart, launches() * constants.kernel_gap_us * 1e-6 * times, 0, 0};
     return {part("dots", times * dots), part("convolutions", times * convolutions),
-            part("attention", times * attention), part("elementwise", times * stream), gaps};
+            part("attention", times * attention), part(kElementwisePart, times * stream), gaps};
   }
 
   double launches() const {
@@ -96,14 +94,14 @@ struct StepModel {
     const double p = kDispatchSharpness;
     const double both =
         std::pow(std::pow(device_seconds, p) + std::pow(host, p), 1 / p) - device_seconds;
-    return {"dispatch", both, 0, both};
+    return {kDispatchPart, both, 0, both};
   }
 
   TimePart optimizer() const {
     const double once = work.parameters / optimizer_shards() * 4 * (3 + 2 * work.slots);
     KernelTime time = rates.streaming(once);
     time.seconds *= constants.optimizer[static_cast<std::size_t>(deployment.execution)];
-    return part("optimizer", time);
+    return part(kOptimizerPart, time);
   }
 
   /// Over how many devices the optimizer's work is divided.
@@ -257,6 +255,12 @@ StepTime step_time(const StepWork& work, const DeviceProfile& device, const Depl
   if (const auto peak = device.peak(deployment.math))
     out.utilization = out.flops / out.seconds / *peak;
   return out;
+}
+
+const TimePart& StepTime::part(std::string_view name) const {
+  const auto found = std::ranges::find(parts, name, &TimePart::name);
+  LS_CHECK(found != parts.end(), "a step has no part '{}'", name);
+  return *found;
 }
 
 StepTime scaled(const StepTime& time, double factor) {

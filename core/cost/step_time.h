@@ -56,6 +56,12 @@ struct Deployment {
   std::optional<double> node_network = std::nullopt;
 };
 
+/// Some names of parts.
+inline constexpr std::string_view kElementwisePart = "elementwise";
+inline constexpr std::string_view kGapsPart = "gaps between kernels";
+inline constexpr std::string_view kDispatchPart = "dispatch";
+inline constexpr std::string_view kOptimizerPart = "optimizer";
+
 /// A part of a step's time.
 struct TimePart {
   std::string_view name;
@@ -76,6 +82,9 @@ struct StepTime {
   double flops = 0;               ///< of dots, convolutions and attention, of one device
   /// Of the peak; 0 if there is none.
   double utilization = 0;
+
+  /// The part of that name, which must be one of the parts.
+  const TimePart& part(std::string_view name) const;
 };
 
 /// Error kUsage if the profile lacks a figure that the deployment needs, naming it: the peak of the

@@ -37,22 +37,6 @@ bool is_step(SyncReason reason) {
   return reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
 }
 
-const char* name_of(StepPart part) {
-  switch (part) {
-    case StepPart::kIdle: return "idle";
-    case StepPart::kInputs: return "inputs";
-    case StepPart::kGradientSums: return "gradient sums";
-    case StepPart::kAllReduce: return "all-reduce";
-    case StepPart::kStateCheck: return "state check";
-    case StepPart::kCopies: return "copies";
-    case StepPart::kDispatch: return "dispatch";
-    case StepPart::kCheckpoint: return "checkpoint";
-    case StepPart::kEvaluation: return "evaluation";
-    case StepPart::kValueReads: return "value reads";
-  }
-  __builtin_unreachable();
-}
-
 double to_ms(double ns) {
   return ns * 1e-6;
 }
@@ -72,6 +56,22 @@ void add_row(LedgerRow row, std::map<std::string, LedgerRow>& to) {
 }
 
 }  // namespace
+
+const char* name_of(StepPart part) {
+  switch (part) {
+    case StepPart::kIdle: return "idle";
+    case StepPart::kInputs: return "inputs";
+    case StepPart::kGradientSums: return "gradient sums";
+    case StepPart::kAllReduce: return "all-reduce";
+    case StepPart::kStateCheck: return "state check";
+    case StepPart::kCopies: return "copies";
+    case StepPart::kDispatch: return "dispatch";
+    case StepPart::kCheckpoint: return "checkpoint";
+    case StepPart::kEvaluation: return "evaluation";
+    case StepPart::kValueReads: return "value reads";
+  }
+  __builtin_unreachable();
+}
 
 void Ledger::on_span(const Span& span) {
   switch (span.kind) {
@@ -141,9 +141,11 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
   if (wall_ns_.size() > kMaxSteps) wall_ns_.pop_front();
 }
 
-void Ledger::add_plan(const Totals& totals, bool is_update, Sums& to) const {
+void Ledger::add_plan(const Totals& totals, bool is_update, const ProgramCosts& costs,
+                      Sums& to) const {
   const Plan& plan = is_update ? totals.program->update : totals.program->gradient;
   const auto part = is_update ? &LedgerPage::update_ns : &LedgerPage::gradient_ns;
+  const std::vector<BundleCost>& cost = is_update ? costs.update : costs.gradient;
   const auto calls = static_cast<double>(is_update ? totals.steps : totals.gradient_calls);
   const std::vector<std::int64_t>& ns = totals.sum.*part;
   for (std::size_t begin = 0; begin < ns.size(); begin = next_bundle(plan, begin)) {
@@ -161,22 +163,36 @@ void Ledger::add_plan(const Totals& totals, bool is_update, Sums& to) const {
                   .flops = work.flops * calls,
                   .bytes = work.bytes * calls};
     if (bundle.node().op == Op::kFusion) row.fused_ms = row.ms;
+    if (!cost.empty()) {
+      row.virtual_ms = 1e3 * cost[begin].seconds * calls;
+      row.virtual_lower_bound_ms = 1e3 * cost[begin].lower_bound * calls;
+    }
     add_row(std::move(row), to);
   }
 }
 
 void Ledger::add_rows(const Totals& totals, Sums& to) const {
-  add_plan(totals, false, to);
-  add_plan(totals, true, to);
+  const ProgramCosts costs = costs_ ? costs_(*totals.program) : ProgramCosts{};
+  add_plan(totals, false, costs, to);
+  add_plan(totals, true, costs, to);
+  const auto steps = static_cast<double>(totals.steps);
+  const auto calls = static_cast<double>(totals.gradient_calls);
   for (std::size_t i = 0; i < kStepPartCount; ++i) {
-    if (totals.sum.parts_ns[i] == 0) continue;
+    const auto part = static_cast<StepPart>(i);
+    const double virtual_s = part == StepPart::kDispatch       ? costs.dispatch * calls
+                             : part == StepPart::kGradientSums ? costs.sums * (calls - steps)
+                                                               : 0;
+    if (totals.sum.parts_ns[i] == 0 && virtual_s == 0) continue;
     const auto min = static_cast<double>(totals.min.parts_ns[i] * totals.steps);
     add_row({.program = "step",
-             .work = name_of(static_cast<StepPart>(i)),
+             .work = name_of(part),
              .ms = to_ms(static_cast<double>(totals.sum.parts_ns[i])),
-             .min_ms = to_ms(min)},
+             .min_ms = to_ms(min),
+             .virtual_ms = 1e3 * virtual_s},
             to);
   }
+  if (costs.waits > 0)
+    add_row({.program = "step", .work = kOtherPart, .virtual_ms = 1e3 * costs.waits * steps}, to);
 }
 
 void Ledger::fold_oldest() {
@@ -200,13 +216,17 @@ std::vector<LedgerRow> Ledger::rows() const {
   if (steps_ == 0) return {};
   Sums sums = folded_;
   for (const Totals& totals : totals_) add_rows(totals, sums);
-  double other = to_ms(static_cast<double>(total_wall_ns_));
+  LedgerRow other{
+      .program = "step", .work = kOtherPart, .ms = to_ms(static_cast<double>(total_wall_ns_))};
   std::vector<LedgerRow> out;
   for (auto& [key, row] : sums) {
-    other -= row.ms;
-    out.push_back(std::move(row));
+    other.ms -= row.ms;
+    if (row.is_bundle() || row.work != kOtherPart)
+      out.push_back(std::move(row));
+    else
+      other.virtual_ms += row.virtual_ms;
   }
-  out.push_back({.program = "step", .work = "other", .ms = other});
+  out.push_back(std::move(other));
   for (LedgerRow& row : out) scale_amounts(row, 1 / static_cast<double>(steps_));
   return out;
 }

@@ -34,6 +34,7 @@
 
 #include "core/base/spans.h"
 #include "core/observe/ledger_rows.h"
+#include "core/observe/program_costs.h"
 #include "core/runtime/plan_cost.h"
 
 namespace lockstep {
@@ -55,6 +56,10 @@ enum class StepPart : std::uint8_t {
   kValueReads,
 };
 inline constexpr std::size_t kStepPartCount = static_cast<std::size_t>(StepPart::kValueReads) + 1;
+/// "gradient sums"
+const char* name_of(StepPart part);
+/// The name of the rest.
+inline constexpr const char* kOtherPart = "other";
 
 /// The times of one step.
 struct LedgerPage {
@@ -78,11 +83,17 @@ class Ledger final : public SpanListener {
                                     SpanKind::kGradientSums,   SpanKind::kExposedComm,
                                     SpanKind::kDonationCopies, SpanKind::kStateCheck};
   static constexpr std::size_t kMaxSteps = std::size_t{1} << 16;
+  static constexpr std::size_t kMaxPrograms = 256;
 
   /// For an engine's programs; `lower_bounds` gives the lower bound of a bundle's time. Keeps
   /// separate pages for `max_programs` programs, at least one: as many as the compile cache holds.
-  Ledger(const ProgramTable& programs, BundleSeconds lower_bounds, std::size_t max_programs = 256)
-      : programs_(programs), lower_bounds_(std::move(lower_bounds)), max_programs_(max_programs) {}
+  /// With `costs`, rows also have virtual times, as the cost model has them for each program.
+  Ledger(const ProgramTable& programs, BundleSeconds lower_bounds,
+         std::size_t max_programs = kMaxPrograms, CostsOfProgram costs = {})
+      : programs_(programs),
+        lower_bounds_(std::move(lower_bounds)),
+        max_programs_(max_programs),
+        costs_(std::move(costs)) {}
 
   void on_span(const Span& span) override;
   void add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page);
@@ -109,13 +120,14 @@ class Ledger final : public SpanListener {
   static constexpr std::size_t kMaxFolded = 1024;
 
   void add_rows(const Totals& totals, Sums& to) const;
-  void add_plan(const Totals& totals, bool is_update, Sums& to) const;
+  void add_plan(const Totals& totals, bool is_update, const ProgramCosts& costs, Sums& to) const;
   void fold_oldest();
   void end_execution(const Span& execution);
 
   const ProgramTable& programs_;
   BundleSeconds lower_bounds_;
   std::size_t max_programs_;
+  CostsOfProgram costs_;
   // Of the device's thread:
   LedgerPage open_;     ///< of the step that is under way, until its execution begins
   LedgerPage running_;  ///< of the execution that is under way

@@ -9,8 +9,9 @@ namespace lockstep {
 namespace {
 
 constexpr std::array kAmounts = {
-    &LedgerRow::ms,       &LedgerRow::min_ms, &LedgerRow::lower_bound_ms, &LedgerRow::fused_ms,
-    &LedgerRow::commands, &LedgerRow::flops,  &LedgerRow::bytes};
+    &LedgerRow::ms,       &LedgerRow::min_ms,     &LedgerRow::lower_bound_ms,
+    &LedgerRow::fused_ms, &LedgerRow::commands,   &LedgerRow::flops,
+    &LedgerRow::bytes,    &LedgerRow::virtual_ms, &LedgerRow::virtual_lower_bound_ms};
 
 constexpr std::array kGroupings = {GroupBy::kClass, GroupBy::kOp, GroupBy::kModule, GroupBy::kLine};
 

@@ -26,6 +26,9 @@ struct LedgerRow {
   double commands = 0;        ///< a step; of bundles
   double flops = 0;           ///< a step
   double bytes = 0;           ///< a step, read and written
+  double virtual_ms = 0;      ///< a step, on the device that the rank stands for; 0 without one
+  /// Of it, what that device's limits alone give; 0 if not a bundle.
+  double virtual_lower_bound_ms = 0;
 
   bool is_bundle() const { return program != "step"; }
 };

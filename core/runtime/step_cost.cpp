@@ -19,13 +19,18 @@ double sent_share(int nodes) {
   return 2.0 * (nodes - 1) / nodes;
 }
 
+double class_factor(WorkClass work, const MachineLimits& limits, const StepPlacement& placement) {
+  return work_factor(limits.steps, name_of(work), placement.math, placement.cores);
+}
+
 class CostOfStep {
  public:
   CostOfStep(const CompiledStep& step, const MachineLimits& limits, const StepPlacement& placement)
       : step_(step),
         limits_(limits),
         placement_(placement),
-        lower_bounds_(lower_bounds_of_bundles(limits, placement.cores)) {}
+        lower_bounds_(lower_bounds_of_bundles(limits, placement.cores)),
+        expected_(expected_of_bundles(limits, placement)) {}
 
   StepCost total() {
     const double micro_batch = add_plan(step_.gradient, micro_batches());
@@ -49,14 +54,6 @@ class CostOfStep {
   }
 
  private:
-  double expected(const Plan& plan, std::size_t bundle) const {
-    return lower_bounds_(plan, bundle) * factor(plan.commands[bundle].work);
-  }
-
-  double factor(WorkClass work) const {
-    return work_factor(limits_.steps, name_of(work), placement_.math, placement_.cores);
-  }
-
   double micro_batches() const { return static_cast<double>(placement_.micro_batches); }
 
   /// Returns the expected seconds of one call.
@@ -65,7 +62,7 @@ class CostOfStep {
     double once = 0;
     for (std::size_t i = 0; i < classes.size(); ++i) {
       const auto work = static_cast<WorkClass>(i);
-      const double seconds = classes[i].seconds * factor(work);
+      const double seconds = classes[i].seconds * class_factor(work, limits_, placement_);
       once += seconds;
       out_.lower_bounds[i] += times * classes[i].seconds;
       out_.work[i] += times * seconds;
@@ -133,7 +130,7 @@ class CostOfStep {
     const Plan& plan = step_.gradient;
     double now = 0;
     for (std::size_t first = 0; first < plan.commands.size(); first = next_bundle(plan, first)) {
-      now += expected(plan, first);
+      now += expected_(plan, first);
       for (std::size_t c = first; c < next_bundle(plan, first); ++c)
         for (const std::int32_t output : plan.commands[c].finishes)
           if (static_cast<std::size_t>(output) < layout.bucket_of.size())
@@ -147,6 +144,7 @@ class CostOfStep {
   const MachineLimits& limits_;
   const StepPlacement& placement_;
   BundleSeconds lower_bounds_;
+  BundleSeconds expected_;
   StepCost out_;
 };
 
@@ -154,6 +152,13 @@ class CostOfStep {
 
 double StepCost::commands() const {
   return std::accumulate(work.begin(), work.end(), 0.0);
+}
+
+BundleSeconds expected_of_bundles(const MachineLimits& limits, const StepPlacement& placement) {
+  return [lower_bounds = lower_bounds_of_bundles(limits, placement.cores), &limits, placement](
+             const Plan& plan, std::size_t first) {
+    return lower_bounds(plan, first) * class_factor(plan.commands[first].work, limits, placement);
+  };
 }
 
 StepCost step_cost(const CompiledStep& step, const MachineLimits& limits,

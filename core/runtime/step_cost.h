@@ -46,6 +46,10 @@ struct StepCost {
   double seconds = 0;
 };
 
+/// What to expect of a bundle: its lower bound times the factor that `limits` has of its class.
+/// `limits` must outlive the result.
+BundleSeconds expected_of_bundles(const MachineLimits& limits, const StepPlacement& placement);
+
 /// What to expect of a step: lower bounds times the factors that `limits` has of training steps. On
 /// one node the ranks add the buckets themselves, after the last micro-batch; between nodes a
 /// bucket is sent as the event rule says (core/virtual_time).

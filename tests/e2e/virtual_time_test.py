@@ -98,6 +98,55 @@ class VirtualTime(EndToEndTest):
             for key in ("sim/step_ms", "sim/exposed_comm_ms", "sim/exposed_gap_ms", "sim/input_wait_ms", "sim/mfu"):
                 self.assertEqual(run.column(key), plain.column(key), (name, key))
 
+    def profile(self, run, *words):
+        outcome = self.lockstep("profile", run.path, *words)
+        self.assertEqual(outcome.code, 0, outcome)
+        return outcome.out
+
+    def test_the_ledger_says_what_takes_virtual_time(self):
+        run = self.trained("ledger", "profile.ledger=true", ranks=2)
+        mean_ms = sum(run.column("sim/step_ms")[1:]) / 5  # both leave out the first step
+        for by in ("class", "op", "module", "line"):
+            told = json.loads(self.profile(run, "--json", "--by", by))
+            self.assertEqual(told["simulated"]["device"], DEVICE)
+            self.assertEqual(told["simulated"]["steps"], 5)
+            self.assertAlmostEqual(told["simulated"]["mean_step_ms"], mean_ms, places=9)
+            self.assertAlmostEqual(sum(row["sim_ms"] for row in told["rows"]), mean_ms, places=9)
+            for row in told["rows"]:
+                self.assertLessEqual(row.get("sim_of_limit", 0), 1, row)
+        outcome = self.lockstep("foresee", run.yaml, "--device", DEVICE, "--devices-per-node", 2, "--json")
+        parts = {part["part"]: part["ms"] for part in json.loads(outcome.out)["devices"][0]["parts"]}
+        classes = {row["work"]: row for row in json.loads(self.profile(run, "--json", "--by", "class"))["rows"]}
+        for work, part in (("dot", "dots"), ("attention", "attention"), ("all-reduce", "exposed communication"),
+                           ("other", "waits for the slowest")):
+            self.assertAlmostEqual(classes[work]["sim_ms"], parts[part], delta=2e-6, msg=work)
+        self.assertAlmostEqual(classes["dispatch"]["sim_ms"], parts["gaps between kernels"] + parts["dispatch"],
+                               delta=2e-6)
+        self.assertGreater(classes["dot"]["sim_of_limit"], 0)
+        self.assertNotIn("sim_of_limit", classes["dispatch"])
+        text = self.profile(run)
+        self.assertRegex(text, rf"\n  sim: virtual time on {DEVICE}, 5 steps of ")
+        header = next(line for line in text.splitlines() if line.startswith("  program"))
+        self.assertRegex(header, "limit +sim ms +sim limit")
+        self.assertLessEqual(len(header), 115)
+        csv = self.profile(run, "--csv").splitlines()
+        self.assertIn(",sim_ms,sim_of_limit,", csv[0])
+
+    def test_the_ledger_of_a_slow_rank_sums_to_its_steps(self):
+        run = self.trained("slow_ledger", "profile.ledger=true", 'device.simulate=["rank=0 slow=3 steps=2:3"]', ranks=2)
+        told = json.loads(self.profile(run, "--json", "--rank", "0"))
+        self.assertAlmostEqual(sum(row["sim_ms"] for row in told["rows"]), sum(run.column("sim/step_ms")[1:]) / 5,
+                               places=9)
+
+    def test_a_ledger_without_a_device_has_no_virtual_time(self):
+        config = self.config(profile__ledger=True)
+        run = Run(self.folder, "unsimulated",
+                  {key: value for key, value in config.items() if not key.startswith("device.")})
+        run.train()
+        for words in ([], ["--json"], ["--csv"]):
+            self.assertNotIn("sim", self.profile(run, *words), words)
+        self.assertNotIn("sim", (run.path / "profile" / "rank-0.json").read_text())
+
     def test_a_slow_rank_is_waited_for(self):
         run = self.trained("slow", 'device.simulate=["rank=1 slow=3 steps=2:3"]', ranks=2, training__max_steps=7)
         steps = self.step_ns(run)

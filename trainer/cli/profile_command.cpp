@@ -133,7 +133,10 @@ CliCommand profile_command() {
           "machine's\n"
           "limits that `lockstep calibrate` measured (limit), and how much longer than the mean "
           "the\n"
-          "slowest rank takes (skew).\n",
+          "slowest rank takes (skew). In a run with device.profile also the time on that device "
+          "(sim "
+          "ms)\n"
+          "and the part of its limits (sim limit).\n",
       .options = {{.name = "by",
                    .value = "GROUP",
                    .help = "a row for each class of work, op, module or line of the source: class "

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 
 #include "core/base/error.h"
 #include "core/engine/update_plans.h"
@@ -9,6 +11,7 @@
 #include "trainer/devices/calibrated_step.h"
 #include "trainer/devices/device_profiles.h"
 #include "trainer/devices/disturbance_words.h"
+#include "trainer/devices/row_times.h"
 #include "trainer/devices/step_work.h"
 #include "trainer/devices/this_machine.h"
 
@@ -51,6 +54,15 @@ StepDurations shared(const StepDurations& alone, int ranks, const DeviceProfile&
   for (BucketDuration& bucket : out.buckets)  // reads all, and writes one sum
     bucket.all_reduce_ns += to_ns((ranks + 1) * static_cast<double>(bucket.bytes) / bytes_per_s);
   return out;
+}
+
+/// The limits of what such a rank does are those of its part of the device.
+ProgramCosts shared(ProgramCosts costs, int ranks) {
+  for (std::vector<BundleCost>* const bundles : {&costs.gradient, &costs.update})
+    for (BundleCost& each : *bundles) each = {ranks * each.seconds, ranks * each.lower_bound};
+  costs.dispatch *= ranks;
+  costs.sums *= ranks;
+  return costs;
 }
 
 /// Those of a rank; an evaluation may differ, which no duration depends on.
@@ -114,6 +126,20 @@ struct DeviceTimes::Planning {
   KernelCache kernels;
   UpdatePlans updates;
   std::int64_t micro_batches;
+  std::mutex mutex;
+  /// Of the config's programs that were asked for, for a ledger. One that took the memory of a
+  /// program that is gone also took its entry.
+  std::map<const CompiledStep*, StepTime> times;
+
+  /// With the math type for products of that type.
+  Deployment multiplying(DType dtype) const {
+    Deployment out = deployment;
+    out.math = math_type_of(dtype, device);
+    return out;
+  }
+  StepPlacement placement_of(DType dtype) const {
+    return calibrated_placement(config, multiplying(dtype), dtype, micro_batches);
+  }
 };
 
 DeviceTimes::DeviceTimes(const Config& config, const Settings& settings, const Topology& topology,
@@ -124,17 +150,34 @@ DeviceTimes::~DeviceTimes() = default;
 
 StepDurations DeviceTimes::of(const CompiledStep& step) {
   Planning& p = *planning_;
-  Deployment deployment = p.deployment;
   const DType dtype = product_dtype(heavy_kernels(step.step));
-  deployment.math = math_type_of(dtype, p.device);
   if (p.device.calibrated)
-    return step_cost(step, *p.device.calibrated,
-                     calibrated_placement(p.config, deployment, dtype, p.micro_batches))
-        .durations;
+    return step_cost(step, *p.device.calibrated, p.placement_of(dtype)).durations;
   StepWork work = work_of(*compile_step(step.step, p.options, p.kernels, p.updates, p.log));
   work.micro_batches = static_cast<double>(p.micro_batches);
-  return shared(step_time(work, p.device, deployment, fitted_constants().constants).durations,
-                p.sharing, p.device);
+  StepTime time = step_time(work, p.device, p.multiplying(dtype), fitted_constants().constants);
+  StepDurations out = shared(time.durations, p.sharing, p.device);
+  if (p.config.profile.ledger) {
+    const std::lock_guard lock(p.mutex);
+    p.times.insert_or_assign(&step, std::move(time));
+  }
+  return out;
+}
+
+ProgramCosts DeviceTimes::costs_of(const CompiledStep& step) const {
+  Planning& p = *planning_;
+  const DType dtype = product_dtype(heavy_kernels(step.step));
+  if (p.device.calibrated)
+    return costs_by_limits(step, *p.device.calibrated, p.placement_of(dtype));
+  const StepTime time = [&] {
+    const std::lock_guard lock(p.mutex);
+    const auto found = p.times.find(&step);
+    LS_CHECK(found != p.times.end(), "the time of a program was not asked for");
+    return found->second;
+  }();
+  const Deployment deployment = p.multiplying(dtype);
+  return costs_by_rates(step, time, p.micro_batches,
+                        {p.device, deployment, fitted_constants().constants});
 }
 
 VirtualClockOptions DeviceTimes::clock_options() const {
@@ -157,6 +200,10 @@ VirtualClockOptions DeviceTimes::clock_options() const {
   if (const auto peak = device.peak(math_type_of(dtype, device)))
     out.peak_flops = *peak / planning_->sharing;
   return out;
+}
+
+const std::string& DeviceTimes::name() const {
+  return planning_->device.name;
 }
 
 std::string DeviceTimes::describe() const {

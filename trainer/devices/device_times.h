@@ -7,6 +7,7 @@
 #include "core/base/settings.h"
 #include "core/base/topology.h"
 #include "core/engine/compile.h"
+#include "core/observe/program_costs.h"
 #include "core/virtual_time/virtual_clock.h"
 #include "trainer/config/load.h"
 
@@ -32,7 +33,13 @@ class DeviceTimes {
   /// Error kUsage if the profile lacks the type of its products, or links between devices.
   StepDurations of(const CompiledStep& step);
 
+  /// For the rows of a ledger: of a program that `of` was asked for, if the config asks for a
+  /// ledger. From any thread.
+  ProgramCosts costs_of(const CompiledStep& step) const;
+
   VirtualClockOptions clock_options() const;
+  /// The device's.
+  const std::string& name() const;
   /// "a100-sxm4-80gb: 4 simulated devices on 2 nodes, host.time none"
   std::string describe() const;
 

@@ -1,10 +1,14 @@
 #include "trainer/job/profiling.h"
 
 #include <limits>
+#include <utility>
 
 #include "core/engine/engine.h"
 #include "core/runtime/device.h"
 #include "core/runtime/plan_cost.h"
+#include "core/virtual_time/virtual_clock.h"
+#include "trainer/devices/device_times.h"
+#include "trainer/devices/row_times.h"
 #include "trainer/statistics/profile_text.h"
 #include "trainer/telemetry/cuts_file.h"
 
@@ -28,19 +32,29 @@ std::string ledger_table(const RankProfile& profile) {
 
 Profiling::Profiling(const ProfileConfig& config, Engine& engine, SpanStream& spans,
                      Communicator& communicator, const std::function<MachineLimits()>& limits,
-                     Log& log)
-    : config_(config), engine_(engine), spans_(spans), communicator_(communicator) {
+                     VirtualTimeKeepers virtual_time, Log& log)
+    : config_(config),
+      engine_(engine),
+      spans_(spans),
+      communicator_(communicator),
+      virtual_time_(virtual_time) {
   if (const std::vector<std::int64_t>& steps = config.trace.steps; !steps.empty()) {
-    VirtualClock* const clock =
-        config.trace.clock == TraceClock::kVirtual ? engine.device().virtual_clock() : nullptr;
-    trace_.emplace(StepWindow{steps.at(0), steps.at(1)}, engine, spans, clock, communicator, log);
+    const bool is_virtual = config.trace.clock == TraceClock::kVirtual;
+    trace_.emplace(StepWindow{steps.at(0), steps.at(1)}, engine, spans,
+                   is_virtual ? virtual_time.clock : nullptr, communicator, log);
   }
   if (!config.ledger) return;
   limits_ = limits();
   const Topology& topology = communicator.topology();
   const BusyCores cores{.threads = engine.device().options().threads,
                         .ranks = static_cast<int>(topology.ranks_of(topology.node()).size())};
-  ledger_.emplace(engine.programs(), lower_bounds_of_bundles(limits_, cores));
+  CostsOfProgram costs;
+  if (virtual_time.device != nullptr)
+    costs = [device = virtual_time.device](const CompiledStep& step) {
+      return device->costs_of(step);
+    };
+  ledger_.emplace(engine.programs(), lower_bounds_of_bundles(limits_, cores), Ledger::kMaxPrograms,
+                  std::move(costs));
   spans.listen(*ledger_, Ledger::kKinds);
 }
 
@@ -48,15 +62,28 @@ Profiling::~Profiling() {
   if (ledger_) spans_.listen(*ledger_, {});
 }
 
+RankProfile Profiling::profile_with(const Ledger& ledger) const {
+  RankProfile out = profile_of(ledger);
+  out.rank = communicator_.rank();
+  out.ranks = communicator_.size();
+  out.host = communicator_.topology().host_of(out.rank);
+  out.limits = limits_.origin();
+  if (virtual_time_.clock == nullptr || out.rows.empty()) return out;
+  const VirtualTotals totals = virtual_time_.clock->totals();
+  if (totals.steps == 0) return out;
+  fit_virtual_times(totals, out.rows);
+  out.simulated = {.device = virtual_time_.device->name(),
+                   .steps = totals.steps,
+                   .mean_step_ms = 1e-6 * static_cast<double>(totals.all_ns) /
+                                   static_cast<double>(totals.steps)};
+  return out;
+}
+
 void Profiling::report(const std::string& run_folder, Log& log) const {
   if (ledger_) {
-    RankProfile profile = profile_of(*ledger_);
-    profile.rank = communicator_.rank();
-    profile.ranks = communicator_.size();
-    profile.host = communicator_.topology().host_of(profile.rank);
-    profile.limits = limits_.origin();
-    log.info("{}", ledger_table(profile));
-    if (!run_folder.empty()) write_profile(run_folder, profile, log);
+    const RankProfile own = profile_with(*ledger_);
+    log.info("{}", ledger_table(own));
+    if (!run_folder.empty()) write_profile(run_folder, own, log);
   }
   if (const std::string reads = describe_reads(engine_.cuts().rows()); !reads.empty())
     log.info("{}", reads);

@@ -10,11 +10,20 @@
 #include "core/ir/machine_limits.h"
 #include "core/observe/ledger.h"
 #include "trainer/settings/config.h"
+#include "trainer/statistics/rank_profile.h"
 #include "trainer/timeline/step_trace.h"
 
 namespace lockstep {
 
+class DeviceTimes;
 class Engine;
+class VirtualClock;
+
+/// What keeps a run's virtual time; null if it keeps none.
+struct VirtualTimeKeepers {
+  const DeviceTimes* device = nullptr;
+  VirtualClock* clock = nullptr;
+};
 
 class Profiling {
  public:
@@ -22,7 +31,8 @@ class Profiling {
   /// engine must be destroyed before it. `limits`, of this machine, is called only if they are
   /// needed.
   Profiling(const ProfileConfig& config, Engine& engine, SpanStream& spans,
-            Communicator& communicator, const std::function<MachineLimits()>& limits, Log& log);
+            Communicator& communicator, const std::function<MachineLimits()>& limits,
+            VirtualTimeKeepers virtual_time, Log& log);
   ~Profiling();
   Profiling(const Profiling&) = delete;
   Profiling& operator=(const Profiling&) = delete;
@@ -41,10 +51,13 @@ class Profiling {
   void report(const std::string& run_folder, Log& log) const;
 
  private:
+  RankProfile profile_with(const Ledger& ledger) const;
+
   ProfileConfig config_;
   const Engine& engine_;  ///< for report() only: it is destroyed before this
   SpanStream& spans_;
   const Communicator& communicator_;
+  VirtualTimeKeepers virtual_time_;
   MachineLimits limits_;  ///< if there is a ledger
   std::optional<Ledger> ledger_;
   std::optional<StepTrace> trace_;

@@ -104,8 +104,9 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
     if (!found.warning.empty()) log_->warn("{}", found.warning);
     return std::move(found.limits);
   };
-  profiling_ =
-      std::make_unique<Profiling>(config.profile, *engine_, spans_, *communicator_, limits, *log_);
+  profiling_ = std::make_unique<Profiling>(
+      config.profile, *engine_, spans_, *communicator_, limits,
+      VirtualTimeKeepers{device_times_.get(), virtual_clock_.get()}, *log_);
   if (config.profile.forbid_reads) engine_->forbid_reads();
   watch.set_limits(watch_limits(config));
   watch.set_log(log_.get(), is_master());

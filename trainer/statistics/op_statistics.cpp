@@ -43,6 +43,11 @@ std::optional<double> OpStatistics::of_limit() const {
   return mean.lower_bound_ms / mean.ms;
 }
 
+std::optional<double> OpStatistics::of_virtual_limit() const {
+  if (mean.virtual_lower_bound_ms <= 0 || mean.virtual_ms <= 0) return std::nullopt;
+  return mean.virtual_lower_bound_ms / mean.virtual_ms;
+}
+
 std::vector<OpStatistics> op_statistics(const std::vector<RankProfile>& profiles, GroupBy by) {
   std::vector<OpStatistics> out;
   std::map<decltype(group_key({}, by)), std::size_t> index;

@@ -25,6 +25,8 @@ struct OpStatistics {
   /// The lower bound by the machine's limits over the measured time: 1 is the limit. Nothing for
   /// rows that are not bundles.
   std::optional<double> of_limit() const;
+  /// The same in virtual time, by the limits of the device that the ranks stand for.
+  std::optional<double> of_virtual_limit() const;
 };
 
 /// Sorted by mean time, the longest first.

@@ -22,6 +22,12 @@ double mean_step_ms(const std::vector<RankProfile>& profiles) {
   return out / static_cast<double>(profiles.size());
 }
 
+double mean_virtual_step_ms(const std::vector<RankProfile>& profiles) {
+  double out = 0;
+  for (const RankProfile& profile : profiles) out += profile.simulated.mean_step_ms;
+  return out / static_cast<double>(profiles.size());
+}
+
 double percent(double part, double whole) {
   return whole > 0 ? 100 * part / whole : 0;
 }
@@ -36,6 +42,10 @@ double quantile(const std::vector<double>& sorted, double q) {
 std::vector<double> sorted(std::vector<double> values) {
   std::ranges::sort(values);
   return values;
+}
+
+std::string readable_ms(double ms) {
+  return readable_ns(ms * 1e6);
 }
 
 /// "12.3" per second of the row's time, in units of 1e9; a dash if nothing is counted.
@@ -69,14 +79,29 @@ std::string label(const LedgerRow& row, GroupBy by) {
   __builtin_unreachable();
 }
 
+/// Whether all ranks have virtual time.
+bool is_simulated(const std::vector<RankProfile>& profiles) {
+  return std::ranges::all_of(
+      profiles, [](const RankProfile& profile) { return !profile.simulated.device.empty(); });
+}
+
+/// "60 %"; a dash for what has no limit.
+std::string share_of_limit(std::optional<double> share) {
+  return share ? fmt::format("{:.0f} %", 100 * *share) : "-";
+}
+
+/// With virtual time the count of commands makes room for it.
 std::string row_line(const OpStatistics& each, GroupBy by, double step_ms,
                      const std::vector<RankProfile>& profiles) {
   const LedgerRow& row = each.mean;
-  const auto limit = each.of_limit();
-  std::string out = fmt::format(
-      "  {:<8} {:<14} {:>9.3f} {:>5.1f} % {:>9.3f} {:>7.0f} {:>8} {:>7} {:>7}", row.program,
-      row.work, row.ms, percent(row.ms, step_ms), row.min_ms, row.commands, rate(row.flops, row.ms),
-      rate(row.bytes, row.ms), limit ? fmt::format("{:.0f} %", 100 * *limit) : "-");
+  const bool simulated = is_simulated(profiles);
+  std::string out = fmt::format("  {:<8} {:<14} {:>9.3f} {:>5.1f} % {:>9.3f}", row.program,
+                                row.work, row.ms, percent(row.ms, step_ms), row.min_ms);
+  if (!simulated) out += fmt::format(" {:>7.0f}", row.commands);
+  out += fmt::format(" {:>8} {:>7} {:>7}", rate(row.flops, row.ms), rate(row.bytes, row.ms),
+                     share_of_limit(each.of_limit()));
+  if (simulated)
+    out += fmt::format(" {:>9.3f} {:>9}", row.virtual_ms, share_of_limit(each.of_virtual_limit()));
   if (profiles.size() > 1)
     out += fmt::format(" {:>5.0f} % r{:<3}", 100 * each.skew(), profiles[each.slowest()].rank);
   if (const std::string what = label(row, by); !what.empty()) out += "  " + what;
@@ -84,10 +109,35 @@ std::string row_line(const OpStatistics& each, GroupBy by, double step_ms,
   return out + "\n";
 }
 
-std::string header(bool several_ranks) {
-  return fmt::format("  {:<8} {:<14} {:>9} {:>7} {:>9} {:>7} {:>8} {:>7} {:>7}{}\n", "program",
-                     "work", "ms/step", "share", "min", "count", "GFLOP/s", "GB/s", "limit",
-                     several_ranks ? "  skew, slowest rank" : "");
+std::string header(const std::vector<RankProfile>& profiles) {
+  const bool simulated = is_simulated(profiles);
+  return fmt::format("  {:<8} {:<14} {:>9} {:>7} {:>9}{} {:>8} {:>7} {:>7}{}{}\n", "program",
+                     "work", "ms/step", "share", "min", simulated ? "" : "   count", "GFLOP/s",
+                     "GB/s", "limit", simulated ? "    sim ms sim limit" : "",
+                     profiles.size() > 1 ? "  skew, slowest" : "");
+}
+
+/// The line for all rows that are not shown.
+std::string rest_line(const LedgerRow& rest, double step_ms, bool simulated) {
+  std::string out = fmt::format("  and {} more {:>18.3f} {:>5.1f} %", rest.places, rest.ms,
+                                percent(rest.ms, step_ms));
+  if (simulated) out += fmt::format("{:>45.3f}", rest.virtual_ms);
+  return out + "\n";
+}
+
+/// A line on the device that the run simulates, and its ranks' mean step there.
+std::string describe_simulated(const std::vector<RankProfile>& profiles) {
+  double bundles = 0, limit = 0;
+  for (const OpStatistics& each : op_statistics(profiles, GroupBy::kClass))
+    if (each.of_virtual_limit()) {
+      bundles += each.mean.virtual_ms;
+      limit += each.mean.virtual_lower_bound_ms;
+    }
+  const SimulatedSteps& first = profiles[0].simulated;
+  return fmt::format(
+      "  sim: virtual time on {}, {} steps of {}; commands run at {:.0f} % of its limits\n",
+      first.device, first.steps, readable_ms(mean_virtual_step_ms(profiles)),
+      percent(limit, bundles));
 }
 
 /// A text quoted for CSV.
@@ -97,7 +147,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-OrderedJson row_json(const OpStatistics& each, double step_ms) {
+OrderedJson row_json(const OpStatistics& each, double step_ms, bool simulated) {
   const LedgerRow& row = each.mean;
   OrderedJson out{{"program", row.program},
                   {"work", row.work},
@@ -113,13 +163,13 @@ OrderedJson row_json(const OpStatistics& each, double step_ms) {
                   {"bytes", row.bytes},
                   {"fused_ms", row.fused_ms}};
   if (const auto limit = each.of_limit()) out["of_limit"] = *limit;
+  if (simulated) {
+    out["sim_ms"] = row.virtual_ms;
+    if (const auto limit = each.of_virtual_limit()) out["sim_of_limit"] = *limit;
+  }
   out["rank_ms"] = each.rank_ms;
   out["skew"] = each.skew();
   return out;
-}
-
-std::string readable_ms(double ms) {
-  return readable_ns(ms * 1e6);
 }
 
 }  // namespace
@@ -146,6 +196,7 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
                      percent(shares.fused_ms, shares[TimeShare::kDevice]));
   out += fmt::format("  commands run at {:.0f} % of this machine's limits ({})\n",
                      percent(shares.lower_bound_ms, shares.bundled_ms), first.limits);
+  if (is_simulated(profiles)) out += describe_simulated(profiles);
   if (const auto late = late_rank(profiles)) {
     const RankProfile& who = profiles[late->index];
     out += fmt::format(
@@ -161,12 +212,12 @@ std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by,
                           std::size_t max_rows) {
   constexpr double kShownMs = 0.0005;  // shorter times would print as zero
   const double step = mean_step_ms(profiles);
-  std::string out = header(profiles.size() > 1);
+  std::string out = header(profiles);
   LedgerRow rest;
   rest.places = 0;
   std::size_t shown = 0;
   for (const OpStatistics& each : op_statistics(profiles, by)) {
-    if (shown < max_rows && each.mean.ms >= kShownMs) {
+    if (shown < max_rows && std::max(each.mean.ms, each.mean.virtual_ms) >= kShownMs) {
       out += row_line(each, by, step, profiles);
       ++shown;
     } else {
@@ -174,9 +225,7 @@ std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by,
       ++rest.places;
     }
   }
-  if (rest.places > 0)
-    out += fmt::format("  and {} more {:>18.3f} {:>5.1f} %\n", rest.places, rest.ms,
-                       percent(rest.ms, step));
+  if (rest.places > 0) out += rest_line(rest, step, is_simulated(profiles));
   return out;
 }
 
@@ -185,6 +234,8 @@ std::string rows_csv(const std::vector<RankProfile>& profiles, GroupBy by) {
   std::string out =
       "program,work,op,module,line,places,ms,share,least_ms,count,flops,bytes,"
       "fused_ms,of_limit,skew";
+  const bool simulated = is_simulated(profiles);
+  if (simulated) out += ",sim_ms,sim_of_limit";
   for (const RankProfile& profile : profiles) out += fmt::format(",rank_{}_ms", profile.rank);
   out += "\r\n";
   for (const OpStatistics& each : op_statistics(profiles, by)) {
@@ -195,6 +246,10 @@ std::string rows_csv(const std::vector<RankProfile>& profiles, GroupBy by) {
                     quoted(row.op), quoted(row.module), quoted(row.line), row.places, row.ms,
                     step > 0 ? row.ms / step : 0, row.min_ms, row.commands, row.flops, row.bytes,
                     row.fused_ms, limit ? fmt::format("{}", *limit) : "", each.skew());
+    if (simulated) {
+      const auto of_limit = each.of_virtual_limit();
+      out += fmt::format(",{},{}", row.virtual_ms, of_limit ? fmt::format("{}", *of_limit) : "");
+    }
     for (const double ms : each.rank_ms) out += fmt::format(",{}", ms);
     out += "\r\n";
   }
@@ -220,10 +275,15 @@ std::string statistics_json(const std::vector<RankProfile>& profiles, GroupBy by
                    {"others_ms", late->others_ms},
                    {"most", late->most},
                    {"most_ms", late->most_ms}};
+  const bool simulated = is_simulated(profiles);
+  if (simulated)
+    out["simulated"] = {{"device", profiles[0].simulated.device},
+                        {"steps", profiles[0].simulated.steps},
+                        {"mean_step_ms", mean_virtual_step_ms(profiles)}};
   out["by"] = name_of(by);
   out["rows"] = OrderedJson::array();
   for (const OpStatistics& each : op_statistics(profiles, by))
-    out["rows"].push_back(row_json(each, step));
+    out["rows"].push_back(row_json(each, step, simulated));
   return out.dump(1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

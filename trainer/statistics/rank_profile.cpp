@@ -39,6 +39,11 @@ constexpr std::array<std::pair<const char*, double LedgerRow::*>, 7> kAmounts{
      {"flops", &LedgerRow::flops},
      {"bytes", &LedgerRow::bytes}}};
 
+/// With virtual time only.
+constexpr std::array<std::pair<const char*, double LedgerRow::*>, 2> kVirtualAmounts{
+    {{"sim_ms", &LedgerRow::virtual_ms},
+     {"sim_attainable_ms", &LedgerRow::virtual_lower_bound_ms}}};
+
 fs::path path_of(const std::string& run_folder, int rank) {
   return fs::path(run_folder) / "profile" / fmt::format("rank-{}.json", rank);
 }
@@ -64,12 +69,19 @@ std::string text(const OrderedJson& json) {
   return out;
 }
 
-void check_sum(const RankProfile& profile) {
+void check_sum(const RankProfile& profile, double LedgerRow::*time, double step_ms) {
   double sum = 0;
-  for (const LedgerRow& row : profile.rows) sum += row.ms;
-  LS_USER_CHECK(std::abs(sum - profile.mean_step_ms) <= 1e-3 * profile.mean_step_ms + 1e-6,
-                "damaged: its rows sum to {} ms, and a step takes {} ms", sum,
-                profile.mean_step_ms);
+  for (const LedgerRow& row : profile.rows) sum += row.*time;
+  LS_USER_CHECK(std::abs(sum - step_ms) <= 1e-3 * step_ms + 1e-6,
+                "damaged: its rows sum to {} ms, and a step takes {} ms", sum, step_ms);
+}
+
+SimulatedSteps simulated_of(const OrderedJson& json) {
+  SimulatedSteps out{.device = text(json.at("device")),
+                     .steps = whole(json, "steps", 1, kMaxSteps),
+                     .mean_step_ms = amount(json.at("mean_step_ms"))};
+  LS_USER_CHECK(!out.device.empty(), "damaged: the simulated device has no name");
+  return out;
 }
 
 RankProfile profile_of(const OrderedJson& json) {
@@ -85,14 +97,19 @@ RankProfile profile_of(const OrderedJson& json) {
   out.left_out = whole(json, "left_out", 0, kMaxSteps);
   out.mean_step_ms = amount(json.at("mean_step_ms"));
   for (const OrderedJson& ms : json.at("step_ms")) out.step_ms.push_back(amount(ms));
+  const bool simulated = json.contains("simulated");
+  if (simulated) out.simulated = simulated_of(json.at("simulated"));
   for (const OrderedJson& row : json.at("rows")) {
     LedgerRow& to = out.rows.emplace_back();
     for (const auto& [key, member] : kTexts) to.*member = text(row.at(key));
     // Before programs had their names of today.
     if (to.program == "shard") to.program = "gradient";
     for (const auto& [key, value] : kAmounts) to.*value = amount(row.at(key));
+    if (!simulated) continue;
+    for (const auto& [key, value] : kVirtualAmounts) to.*value = amount(row.at(key));
   }
-  check_sum(out);
+  check_sum(out, &LedgerRow::ms, out.mean_step_ms);
+  if (simulated) check_sum(out, &LedgerRow::virtual_ms, out.simulated.mean_step_ms);
   return out;
 }
 
@@ -109,23 +126,32 @@ RankProfile profile_of(const Ledger& ledger) {
 }
 
 std::string to_json(const RankProfile& profile) {
+  const bool simulated = !profile.simulated.device.empty();
   OrderedJson rows = OrderedJson::array();
   for (const LedgerRow& row : profile.rows) {
     OrderedJson& json = rows.emplace_back();
     for (const auto& [key, text] : kTexts) json[key] = row.*text;
     for (const auto& [key, value] : kAmounts) json[key] = row.*value;
+    if (!simulated) continue;
+    for (const auto& [key, value] : kVirtualAmounts) json[key] = row.*value;
   }
-  const OrderedJson out{{"format", kProfileFormat},
-                        {"version", kProfileVersion},
-                        {"rank", profile.rank},
-                        {"ranks", profile.ranks},
-                        {"host", profile.host},
-                        {"limits", profile.limits},
-                        {"steps", profile.steps},
-                        {"left_out", profile.left_out},
-                        {"mean_step_ms", profile.mean_step_ms},
-                        {"step_ms", profile.step_ms},
-                        {"rows", std::move(rows)}};
+  OrderedJson out{
+      {"format", kProfileFormat},
+      {"version", kProfileVersion},
+      {"rank", profile.rank},
+      {"ranks", profile.ranks},
+      {"host", profile.host},
+      {"limits", profile.limits},
+      {"steps", profile.steps},
+      {"left_out", profile.left_out},
+      {"mean_step_ms", profile.mean_step_ms},
+      {"step_ms", profile.step_ms},
+  };
+  if (simulated)
+    out["simulated"] = {{"device", profile.simulated.device},
+                        {"steps", profile.simulated.steps},
+                        {"mean_step_ms", profile.simulated.mean_step_ms}};
+  out["rows"] = std::move(rows);
   return out.dump(1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

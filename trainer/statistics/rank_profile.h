@@ -8,6 +8,8 @@
 //              "module": "fc1", "line": "vision.cpp:30", "ms": 1.9, "least_ms": 1.8,
 //              "attainable_ms": 1.1, "fused_ms": 0, "commands": 8, "flops": 2.6e8,
 //              "bytes": 1.1e7}, ...]}
+// A run with virtual time (device.profile) also has "simulated": {"device": "a100-sxm4-80gb",
+// "steps": 199, "mean_step_ms": 1.9} and, in each row, "sim_ms": 0.4, "sim_attainable_ms": 0.2.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,13 @@
 
 namespace lockstep {
 
+/// The run in virtual time.
+struct SimulatedSteps {
+  std::string device;  ///< that the rank stands for; "" if no virtual time was kept
+  std::int64_t steps = 0;
+  double mean_step_ms = 0;
+};
+
 struct RankProfile {
   int rank = 0;
   int ranks = 1;       ///< of the job
@@ -29,7 +38,8 @@ struct RankProfile {
   std::int64_t left_out = 0;  ///< additional steps: the first of each program
   double mean_step_ms = 0;
   std::vector<double> step_ms;  ///< in order, of the last Ledger::kMaxSteps
-  std::vector<LedgerRow> rows;  ///< they sum to mean_step_ms
+  SimulatedSteps simulated;
+  std::vector<LedgerRow> rows;  ///< they sum to mean_step_ms; virtual times to that of `simulated`
 };
 
 /// Made from the ledger; without rank, ranks, host and limits.

@@ -32,6 +32,14 @@ TEST(HeavyKernels, AreCountedBySize) {
   EXPECT_EQ(heavy[0].bytes, 4.0 * (8 * 16 + 16 * 32 + 8 * 32));
 }
 
+TEST(HeavyKernels, AreThoseOfTheirNodes) {
+  const Graph graph = parse(kDots, "t.ir");
+  KernelWork both = heavy_kernel(graph, static_cast<ValueId>(2));
+  EXPECT_EQ(both, heavy_kernel(graph, static_cast<ValueId>(3)));
+  both.count = 2;
+  EXPECT_EQ(heavy_kernels(graph)[0], both);
+}
+
 /// A convolution and its gradients do the same arithmetic, as products of different sizes.
 TEST(HeavyKernels, ConvolutionsAreProductsOfTheirWindows) {
   const std::vector<KernelWork> heavy = heavy_kernels(parse(R"(

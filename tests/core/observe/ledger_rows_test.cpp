@@ -1,5 +1,6 @@
 #include "core/observe/ledger_rows.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -19,7 +20,9 @@ LedgerRow bundle(const char* work, const char* op, const char* module, const cha
           .lower_bound_ms = ms / 4,
           .commands = 1,
           .flops = 10,
-          .bytes = 20};
+          .bytes = 20,
+          .virtual_ms = 1,
+          .virtual_lower_bound_ms = 0.5};
 }
 
 std::vector<LedgerRow> two_layers() {
@@ -65,6 +68,8 @@ TEST(LedgerRows, KeepAllAmountsUnderAnyGrouping) {
     EXPECT_EQ(sum.commands, 3);
     EXPECT_EQ(sum.flops, 30);
     EXPECT_EQ(sum.bytes, 60);
+    EXPECT_EQ(sum.virtual_ms, 3);
+    EXPECT_EQ(sum.virtual_lower_bound_ms, 1.5);
   }
 }
 

@@ -186,6 +186,40 @@ TEST(Ledger, GivesTheMinimumOfEachPartBesideTheMean) {
   EXPECT_DOUBLE_EQ(find(rows, "step", "all-reduce")->min_ms, 2);
 }
 
+/// Also of programs that it forgot.
+TEST(Ledger, HasVirtualTimesOfEachProgram) {
+  const auto modelled = [](const CompiledStep& step) {
+    return ProgramCosts{.gradient = {step.gradient.commands.size(), BundleCost{1e-3, 5e-4}},
+                        .update = {step.update.commands.size(), BundleCost{2e-3, 1e-3}},
+                        .dispatch = 3e-3,
+                        .sums = 4e-3,
+                        .waits = 5e-3};
+  };
+  MeasuredRank rank;
+  rank.record();
+  const std::shared_ptr<const CompiledStep> program = rank.engine.compile_pending();
+  const ProgramTable programs;
+  for (const bool forgotten : {false, true}) {
+    Ledger ledger(programs, two_seconds(), 1, modelled);
+    LedgerPage page;
+    page.micro_batches = 3;
+    page.gradient_ns.assign(program->gradient.commands.size(), 1'000'000);
+    page.update_ns.assign(program->update.commands.size(), 1'000'000);
+    for (int i = 0; i < 3; ++i) ledger.add(program, page);
+    if (forgotten) ledger.add(std::make_shared<const CompiledStep>(), {});
+    const std::vector<LedgerRow> rows = ledger.rows();
+    for (const LedgerRow& row : rows)
+      if (row.is_bundle()) {
+        EXPECT_DOUBLE_EQ(row.virtual_ms, row.program == "gradient" ? 3 : 2) << row.op;
+        EXPECT_DOUBLE_EQ(row.virtual_lower_bound_ms, row.virtual_ms / 2) << row.op;
+      }
+    EXPECT_DOUBLE_EQ(find(rows, "step", "dispatch")->virtual_ms, 9);
+    EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->virtual_ms, 8);
+    EXPECT_DOUBLE_EQ(find(rows, "step", "other")->virtual_ms, 5);
+    EXPECT_EQ(rows.back().work, "other");
+  }
+}
+
 TEST(Ledger, KeepsFewProgramsAndTheTimesOfAll) {
   const ProgramTable programs;
   Ledger ledger(programs, two_seconds(), 2);

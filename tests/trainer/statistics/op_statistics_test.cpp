@@ -45,6 +45,16 @@ RankProfile rank_with(int rank, double dot_ms) {
   return out;
 }
 
+/// The same, standing for a device on which products take 0.4 ms and the wait 0.1.
+RankProfile simulated_rank_with(int rank, double dot_ms) {
+  RankProfile out = rank_with(rank, dot_ms);
+  out.simulated = {.device = "a100", .steps = 4, .mean_step_ms = 0.5};
+  out.rows[0].virtual_ms = 0.4;
+  out.rows[0].virtual_lower_bound_ms = 0.1;
+  out.rows[1].virtual_ms = 0.1;
+  return out;
+}
+
 TEST(OpStatistics, AreMeansOverRanksWithTheSkewBetweenThem) {
   const auto rows = op_statistics({rank_with(0, 4), rank_with(1, 6)}, GroupBy::kClass);
   ASSERT_EQ(rows.size(), 4U);
@@ -119,6 +129,47 @@ TEST(OpStatistics, TextHasSharesLimitsLateRankAndRates) {
   EXPECT_THAT(rows, HasSubstr("50.0 %     5.000       2      2.4     1.2    60 %    20 % r1"));
   EXPECT_THAT(rows, HasSubstr("and 2 more"));
   EXPECT_THAT(describe_rows({profiles[0]}, GroupBy::kOp, 2), Not(HasSubstr("skew")));
+}
+
+TEST(OpStatistics, TextHasVirtualTimesOfARunThatKeptThem) {
+  const std::vector<RankProfile> profiles{simulated_rank_with(0, 4), simulated_rank_with(1, 6)};
+  EXPECT_THAT(describe_steps(profiles),
+              HasSubstr("  sim: virtual time on a100, 4 steps of 500 us; commands run at 25 % of "
+                        "its limits\n"));
+  const std::string rows = describe_rows(profiles, GroupBy::kClass, 2);
+  EXPECT_THAT(rows, HasSubstr(" GB/s   limit    sim ms sim limit  skew, slowest\n"));
+  EXPECT_THAT(rows,
+              HasSubstr("     5.000      2.4     1.2    60 %     0.400      25 %    20 % r1"));
+  EXPECT_THAT(rows,
+              HasSubstr("     0.000        -       -       -     0.100         -    33 % r0"));
+  EXPECT_THAT(rows, HasSubstr("  and 2 more              2.000  20.0 %"
+                              "                                        0.000\n"));
+  for (const RankProfile& each : {rank_with(0, 4), rank_with(1, 6)}) {
+    EXPECT_THAT(describe_rows({each}, GroupBy::kClass, 2), Not(HasSubstr("sim")));
+    EXPECT_THAT(describe_steps({each}), Not(HasSubstr("sim")));
+    EXPECT_THAT(rows_csv({each}, GroupBy::kClass), Not(HasSubstr("sim")));
+    EXPECT_THAT(statistics_json({each}, GroupBy::kClass), Not(HasSubstr("sim")));
+  }
+}
+
+/// What takes no time here may take some there.
+TEST(OpStatistics, TextHasRowsOfVirtualTimeAlone) {
+  RankProfile profile = simulated_rank_with(0, 4);
+  profile.simulated.mean_step_ms = 0.7;
+  profile.rows.push_back({.program = "step", .work = "inputs", .virtual_ms = 0.2});
+  EXPECT_THAT(describe_rows({profile}, GroupBy::kClass, 10), HasSubstr("step     inputs"));
+}
+
+TEST(OpStatistics, CsvAndJsonHaveVirtualTimes) {
+  const std::vector<RankProfile> profiles{simulated_rank_with(0, 4)};
+  const std::string csv = rows_csv(profiles, GroupBy::kClass);
+  EXPECT_THAT(csv, HasSubstr(",skew,sim_ms,sim_of_limit,rank_0_ms\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",0.4,0.25,4\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",0.1,,4\r\n"));
+  const std::string json = statistics_json(profiles, GroupBy::kClass);
+  EXPECT_THAT(json, HasSubstr("\"device\": \"a100\""));
+  EXPECT_THAT(json, HasSubstr("\"sim_ms\": 0.4"));
+  EXPECT_THAT(json, HasSubstr("\"sim_of_limit\": 0.25"));
 }
 
 TEST(OpStatistics, CsvQuotesWhatHasCommas) {

@@ -15,6 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 /// Of four steps that square a variable.
@@ -55,9 +56,41 @@ TEST(RankProfile, HoldsStepsAndRowsThatSumToTheStep) {
   EXPECT_TRUE(has_bundle);
 }
 
+/// The same, of ranks that stand for devices.
+RankProfile simulated_profile() {
+  RankProfile out = measured_profile();
+  out.simulated = {.device = "a100", .steps = 3, .mean_step_ms = 1.5};
+  out.rows[0].virtual_ms = 1.5;
+  out.rows[0].virtual_lower_bound_ms = 0.5;
+  return out;
+}
+
 TEST(RankProfile, IsReadAsItWasWritten) {
-  const RankProfile profile = measured_profile();
-  EXPECT_EQ(to_json(parse_rank_profile(to_json(profile), "here")), to_json(profile));
+  for (const RankProfile& profile : {measured_profile(), simulated_profile()})
+    EXPECT_EQ(to_json(parse_rank_profile(to_json(profile), "here")), to_json(profile));
+}
+
+/// As files did not before there was any.
+TEST(RankProfile, HasVirtualTimesOnlyOfARunThatKeptThem) {
+  EXPECT_THAT(to_json(measured_profile()), Not(HasSubstr("sim")));
+  EXPECT_THAT(to_json(simulated_profile()), HasSubstr("\"sim_ms\": 1.5"));
+  const RankProfile read = parse_rank_profile(to_json(simulated_profile()), "here");
+  EXPECT_EQ(read.simulated.device, "a100");
+  EXPECT_EQ(read.simulated.steps, 3);
+  EXPECT_EQ(read.rows[0].virtual_ms, 1.5);
+  EXPECT_EQ(read.rows[0].virtual_lower_bound_ms, 0.5);
+}
+
+TEST(RankProfile, RefusesVirtualTimesThatCannotBe) {
+  RankProfile profile = simulated_profile();
+  profile.simulated.mean_step_ms = 2;
+  EXPECT_THAT(profile_error(to_json(profile)),
+              HasSubstr("its rows sum to 1.5 ms, and a step takes 2 ms"));
+  auto json = nlohmann::json::parse(to_json(simulated_profile()));
+  json["simulated"]["steps"] = 0;
+  EXPECT_EQ(profile_error(json.dump()), "here: damaged: steps is 0");
+  json["simulated"] = {{"device", ""}, {"steps", 3}, {"mean_step_ms", 1.5}};
+  EXPECT_EQ(profile_error(json.dump()), "here: damaged: the simulated device has no name");
 }
 
 TEST(RankProfile, RefusesWhatItDidNotWrite) {

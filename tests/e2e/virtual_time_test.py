@@ -132,6 +132,17 @@ class VirtualTime(EndToEndTest):
         csv = self.profile(run, "--csv").splitlines()
         self.assertIn(",sim_ms,sim_of_limit,", csv[0])
 
+    def test_ranks_that_share_a_device_are_as_far_from_its_limit(self):
+        told = []
+        for name, sharing in (("whole", 1), ("shared", 2)):
+            run = self.trained(f"{name}_ledger", "profile.ledger=true", ranks=2,
+                               distributed__simulated_ranks_per_device=sharing)
+            rows = json.loads(self.profile(run, "--json", "--by", "class"))["rows"]
+            told.append({row["work"]: row for row in rows if row["program"] == "gradient"})
+        whole, shared = told
+        self.assertAlmostEqual(shared["dot"]["sim_ms"], 2 * whole["dot"]["sim_ms"], delta=2e-6)
+        self.assertAlmostEqual(shared["dot"]["sim_of_limit"], whole["dot"]["sim_of_limit"], places=3)
+
     def test_the_ledger_of_a_slow_rank_sums_to_its_steps(self):
         run = self.trained("slow_ledger", "profile.ledger=true", 'device.simulate=["rank=0 slow=3 steps=2:3"]', ranks=2)
         told = json.loads(self.profile(run, "--json", "--rank", "0"))

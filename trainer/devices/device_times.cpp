@@ -176,8 +176,8 @@ ProgramCosts DeviceTimes::costs_of(const CompiledStep& step) const {
     return found->second;
   }();
   const Deployment deployment = p.multiplying(dtype);
-  return costs_by_rates(step, time, p.micro_batches,
-                        {p.device, deployment, fitted_constants().constants});
+  const DeviceRates rates(p.device, deployment, fitted_constants().constants);
+  return shared(costs_by_rates(step, time, p.micro_batches, rates), p.sharing);
 }
 
 VirtualClockOptions DeviceTimes::clock_options() const {

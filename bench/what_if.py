@@ -11,6 +11,7 @@ Exit codes: 0 all ran; 1 something did not; 2 usage.
 """
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import statistics
@@ -32,9 +33,8 @@ CASES = [
     ("gpt_baby", 1, "device.threads=2", ["device.threads=2"]),
     ("gpt_baby", 2, "model.n_layer=3", ["model.n_layer=3"]),
     ("mlp", 1, "batch=2x", ["training.global_batch_size=256"]),
-    ("vit_base", 1, "precision=bf16-mixed", ["training.precision=bf16-mixed"]),
+    ("gpt_baby", 2, "precision=bf16-mixed", ["training.precision=bf16-mixed"]),
     ("resnet18", 1, "device.threads=2", ["device.threads=2"]),
-    ("bert_base", 2, "precision=bf16-mixed", ["training.precision=bf16-mixed"]),
 ]
 #: On two hosts whose links carry so many Gbit/s: workload, Gbit/s, the question, overrides, Gbit/s then.
 LINK_CASES = [
@@ -101,6 +101,9 @@ def compare_links(bench):
     import cluster
     with cluster.Cluster(bench.folder, hosts=2) as hosts:
         launch = hosts.mpirun(shutil.which("mpirun"), [1, 1])
+        if os.geteuid() == 0:
+            place = launch.index(shutil.which("mpirun")) + 1
+            launch = [*launch[:place], "--allow-run-as-root", *launch[place:]]
 
         def train(job, name, changes, rate):
             for host in hosts.hosts:

@@ -13,12 +13,6 @@ namespace {
 /// its own.
 constexpr double kPayload = 1448.0 / 1514;
 
-/// Bytes that a node sends of each byte that is all-reduced, if its ranks' micro-batches are one
-/// subtree of the sum: see "Collectives" in ARCHITECTURE.md.
-double sent_share(int nodes) {
-  return 2.0 * (nodes - 1) / nodes;
-}
-
 double class_factor(WorkClass work, const MachineLimits& limits, const StepPlacement& placement) {
   return work_factor(limits.steps, name_of(work), placement.math, placement.cores);
 }
@@ -149,6 +143,10 @@ class CostOfStep {
 };
 
 }  // namespace
+
+double sent_share(int nodes) {
+  return 2.0 * (nodes - 1) / nodes;
+}
 
 double StepCost::commands() const {
   return std::accumulate(work.begin(), work.end(), 0.0);

@@ -50,6 +50,10 @@ struct StepCost {
 /// `limits` must outlive the result.
 BundleSeconds expected_of_bundles(const MachineLimits& limits, const StepPlacement& placement);
 
+/// Bytes that a node sends of each byte that is all-reduced, if its ranks' micro-batches are one
+/// subtree of the sum: see "Collectives" in ARCHITECTURE.md.
+double sent_share(int nodes);
+
 /// What to expect of a step: lower bounds times the factors that `limits` has of training steps. On
 /// one node the ranks add the buckets themselves, after the last micro-batch; between nodes a
 /// bucket is sent as the event rule says (core/virtual_time).

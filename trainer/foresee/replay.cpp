@@ -12,20 +12,30 @@ double sum_of(const WorkTimes& times) {
   return std::accumulate(times.begin(), times.end(), 0.0);
 }
 
-/// A step by the event rule, at so many seconds for each byte that is all-reduced.
-StepTimes step_by_rule(const LedgerStep& step, const RunModel& model, double seconds_per_byte) {
+/// The links between ranks.
+struct Links {
+  double seconds_per_byte = 0;
+  double all_reduce = 1;  ///< all-reduces take so many times as long, on cores and links
+
+  /// Of a core and a link that wait for each other now and then (core/runtime/step_cost).
+  double seconds(const ModelBucket& bucket) const {
+    return all_reduce * std::hypot(seconds_per_byte * bucket.bytes, bucket.cores);
+  }
+};
+
+StepTimes step_by_rule(const LedgerStep& step, const RunModel& model, const Links& links) {
   const auto calls = static_cast<double>(model.micro_batches);
   const double call = sum_of(step.gradient) / calls;
   StepDurations out;
   out.micro_batch_ns = to_ns(call);
   out.update_ns = to_ns(sum_of(step.update));
   for (const ModelBucket& bucket : model.buckets)
-    out.buckets.push_back({to_ns(bucket.ready * call), to_ns(seconds_per_byte * bucket.bytes)});
+    out.buckets.push_back({to_ns(bucket.ready * call), to_ns(links.seconds(bucket))});
   return steady_step(out, model.micro_batches);
 }
 
-double exposed_by_rule(const LedgerStep& step, const RunModel& model, double seconds_per_byte) {
-  return seconds_of(step_by_rule(step, model, seconds_per_byte).exposed_ns());
+double exposed_by_rule(const LedgerStep& step, const RunModel& model, const Links& links) {
+  return seconds_of(step_by_rule(step, model, links).exposed_ns());
 }
 
 /// The links' speed with which the rule exposes what was measured: only that is known of them.
@@ -37,7 +47,7 @@ double seconds_per_byte(const LedgerStep& step, const RunModel& model) {
   constexpr int kHalvings = 60;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
-    (exposed_by_rule(step, model, middle) < step.exposed ? low : high) = middle;
+    (exposed_by_rule(step, model, {middle}) < step.exposed ? low : high) = middle;
   }
   return high;
 }
@@ -76,8 +86,9 @@ class Replay {
     out.sums = sums();
     // Ranks are late by a share of their own work.
     out.waits *= sum_of(out.gradient) / std::max(sum_of(measured_.gradient), 1e-12);
-    out.exposed =
-        exposed_by_rule(out, after_, change_.all_reduce * seconds_per_byte(measured_, before_));
+    out.exposed = exposed_by_rule(
+        out, after_,
+        {seconds_per_byte(measured_, before_) / change_.bandwidth, change_.all_reduce});
     // The host hides behind the device as far as it did, and the rest of its time is a wait.
     const double hidden_before = std::max(measured_.host - busy(measured_), 0.0);
     const double hidden_after = std::max(measured_.host - busy(out), 0.0);

@@ -40,8 +40,10 @@ class ChangeParser {
       out.unfused_optimizer = true;
     } else if (const auto work = class_of(name_)) {
       out.work[*work] = slowdown();
-    } else if (name_ == "all_reduce" || name_ == "bandwidth") {
+    } else if (name_ == "all_reduce") {
       out.all_reduce = slowdown();
+    } else if (name_ == "bandwidth") {
+      out.bandwidth = factor();
     } else if (name_ == "memory_bandwidth") {
       out.memory_bandwidth = factor();
     } else if (name_ == "batch") {

@@ -15,6 +15,7 @@ struct RunChange {
   /// By class of work (core/kernels/base/work_class.h): its bundles take so many times as long.
   std::map<std::string, double, std::less<>> work = {};
   double all_reduce = 1;               ///< all-reduces take so many times as long
+  double bandwidth = 1;                ///< times that of the links between ranks
   double memory_bandwidth = 1;         ///< times that of this machine
   bool unfused_optimizer = false;      ///< each op of the update program is a kernel
   std::vector<std::string> keys = {};  ///< "key.path=value" of the config

@@ -28,12 +28,14 @@ std::vector<ModelBucket> buckets_of(const CompiledStep& step, const MachineLimit
                                     StepPlacement placement) {
   placement.link = {.bytes_per_s = 1, .latency_s = 0};
   const StepDurations durations = step_cost(step, limits, placement).durations;
+  const double sent = placement.nodes > 1 ? sent_share(placement.nodes) : 0;
   const auto call = static_cast<double>(std::max<std::int64_t>(durations.micro_batch_ns, 1));
   std::vector<ModelBucket> out;
   out.reserve(durations.buckets.size());
   for (std::size_t i = 0; i < durations.buckets.size(); ++i)
     out.push_back({.bytes = bytes_of(step.reduction.buckets[i]),
-                   .ready = static_cast<double>(durations.buckets[i].ready_ns) / call});
+                   .ready = static_cast<double>(durations.buckets[i].ready_ns) / call,
+                   .cores = exchange_seconds(limits, sent * bytes_of(step.reduction.buckets[i]))});
   return out;
 }
 

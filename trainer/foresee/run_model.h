@@ -16,11 +16,12 @@ namespace lockstep {
 /// Seconds of a step by class of work, all calls of a program together.
 using WorkTimes = std::array<double, kWorkClassCount>;
 
-/// A bucket of gradients: its bytes, and when it is complete, as a share of a call of the gradient
-/// program.
+/// A bucket of gradients: its bytes, when it is complete, as a share of a call of the gradient
+/// program, and the seconds that cores need to exchange it between nodes, whatever the link.
 struct ModelBucket {
   double bytes = 0;
   double ready = 1;
+  double cores = 0;
 };
 
 struct RunModel {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/fixtures/error_of.h"
 
@@ -83,6 +84,15 @@ TEST(WhatIf, BandwidthChangesWhatIsExposed) {
   EXPECT_GT(after_ms(half, "all-reduce"), 24 - 0.01);
 }
 
+TEST(WhatIf, BandwidthLeavesWhatCoresTake) {
+  RunModel cores = model();
+  cores.buckets[1].cores = 8e-3;  // of 12: so the link takes sqrt(12^2 - 8^2) ms
+  const WhatIf twice = replay(change("bandwidth=2x"), measured(), cores, cores);
+  EXPECT_NEAR(after_ms(twice, "all-reduce"), std::hypot(std::sqrt(80.0) / 2, 8), 0.01);
+  EXPECT_NEAR(after_ms(replay(change("all_reduce=2x"), measured(), cores, cores), "all-reduce"), 6,
+              0.01);
+}
+
 TEST(WhatIf, SettingsScaleWhatWasMeasuredByTheModel) {
   RunModel after = model();
   after.gradient[kDot] = 20e-3;
@@ -127,7 +137,7 @@ TEST(RunChange, ReadsItsWords) {
   EXPECT_EQ(change("dots=4x").work.at("dot"), 0.25);
   EXPECT_EQ(change("fused-reduce=0").work.at("fused-reduce"), 0);
   EXPECT_EQ(change("all_reduce=0").all_reduce, 0);
-  EXPECT_EQ(change("bandwidth=2x").all_reduce, 0.5);
+  EXPECT_EQ(change("bandwidth=2x").bandwidth, 2);
   EXPECT_EQ(change("memory_bandwidth=2x").memory_bandwidth, 2);
   EXPECT_EQ(change("batch=2x").keys, std::vector<std::string>{"training.global_batch_size=48"});
   EXPECT_EQ(change("micro_batch=0.5x").keys,

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -96,12 +95,12 @@ double sum_of(const std::vector<LedgerRow>& rows) {
                          [](double sum, const LedgerRow& row) { return sum + row.ms; });
 }
 
-/// Of that class, or part of a step.
-std::optional<LedgerRow> find(const std::vector<LedgerRow>& rows, std::string_view program,
-                              std::string_view work) {
+/// Of that class, or part of a step; an empty row if there is none.
+LedgerRow find(const std::vector<LedgerRow>& rows, std::string_view program,
+               std::string_view work) {
   for (const LedgerRow& row : group_rows(rows, GroupBy::kClass))
     if (row.program == program && row.work == work) return row;
-  return std::nullopt;
+  return {};
 }
 
 std::vector<LedgerRow> bundles(const Ledger& ledger) {
@@ -130,17 +129,15 @@ TEST(Ledger, CountsEveryMicroBatchesCommandsAndTheOneUpdate) {
   const std::vector<LedgerRow> rows = rank.ledger.rows();
   const auto gradient = find(rows, "gradient", "fused");
   const auto update = find(rows, "update", "optimizer");
-  ASSERT_TRUE(gradient.has_value());
-  ASSERT_TRUE(update.has_value());
-  EXPECT_EQ(gradient->commands, 2);
-  EXPECT_EQ(update->commands, 1);
+  EXPECT_EQ(gradient.commands, 2);
+  EXPECT_EQ(update.commands, 1);
   // Two looks at the clock around each command, one tick apart.
-  EXPECT_GE(gradient->ms, 2 * 0.001);
-  EXPECT_EQ(gradient->flops, 2 * 2);          // two micro-batches, two products each
-  EXPECT_EQ(gradient->bytes, 2 * 3 * 2 * 4);  // two micro-batches, three vectors of two floats each
-  EXPECT_TRUE(find(rows, "step", "all-reduce").has_value());
-  EXPECT_TRUE(find(rows, "step", "gradient sums").has_value());
-  EXPECT_TRUE(find(rows, "step", "idle").has_value());
+  EXPECT_GE(gradient.ms, 2 * 0.001);
+  EXPECT_EQ(gradient.flops, 2 * 2);          // two micro-batches, two products each
+  EXPECT_EQ(gradient.bytes, 2 * 3 * 2 * 4);  // two micro-batches, three vectors of two floats each
+  EXPECT_EQ(find(rows, "step", "all-reduce").work, "all-reduce");
+  EXPECT_EQ(find(rows, "step", "gradient sums").work, "gradient sums");
+  EXPECT_EQ(find(rows, "step", "idle").work, "idle");
 }
 
 TEST(Ledger, HasARowOfItsOwnForHostCallsAndNamesFunctionAndLine) {
@@ -159,13 +156,12 @@ TEST(Ledger, HasARowOfItsOwnForHostCallsAndNamesFunctionAndLine) {
   const std::vector<LedgerRow> rows = rank.ledger.rows();
   EXPECT_THAT(sum_of(rows), DoubleNear(rank.ledger.mean_step_ms(), 1e-9));
   const auto row = find(rows, "gradient", "host call");
-  ASSERT_TRUE(row.has_value());
-  EXPECT_EQ(row->commands, 2);
-  EXPECT_EQ(row->bytes, 2 * 2 * 2 * 4);  // two micro-batches, two floats in and out
-  EXPECT_GT(row->ms, 0);
-  EXPECT_EQ(row->op, "host_call reverse f32[2] (f32[2])");
-  EXPECT_EQ(row->line, fmt::format("ledger_test.cpp:{}", line));
-  EXPECT_EQ(row->module, "head");
+  EXPECT_EQ(row.commands, 2);
+  EXPECT_EQ(row.bytes, 2 * 2 * 2 * 4);  // two micro-batches, two floats in and out
+  EXPECT_GT(row.ms, 0);
+  EXPECT_EQ(row.op, "host_call reverse f32[2] (f32[2])");
+  EXPECT_EQ(row.line, fmt::format("ledger_test.cpp:{}", line));
+  EXPECT_EQ(row.module, "head");
 }
 
 TEST(Ledger, GivesTheMinimumOfEachPartBesideTheMean) {
@@ -181,9 +177,9 @@ TEST(Ledger, GivesTheMinimumOfEachPartBesideTheMean) {
   page[StepPart::kAllReduce] = 4'000'000;
   ledger.add(program, page);
   const std::vector<LedgerRow> rows = ledger.rows();
-  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->ms, 4);
-  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->min_ms, 3);
-  EXPECT_DOUBLE_EQ(find(rows, "step", "all-reduce")->min_ms, 2);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums").ms, 4);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums").min_ms, 3);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "all-reduce").min_ms, 2);
 }
 
 /// Also of programs that it forgot.
@@ -213,9 +209,9 @@ TEST(Ledger, HasVirtualTimesOfEachProgram) {
         EXPECT_DOUBLE_EQ(row.virtual_ms, row.program == "gradient" ? 3 : 2) << row.op;
         EXPECT_DOUBLE_EQ(row.virtual_lower_bound_ms, row.virtual_ms / 2) << row.op;
       }
-    EXPECT_DOUBLE_EQ(find(rows, "step", "dispatch")->virtual_ms, 9);
-    EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->virtual_ms, 8);
-    EXPECT_DOUBLE_EQ(find(rows, "step", "other")->virtual_ms, 5);
+    EXPECT_DOUBLE_EQ(find(rows, "step", "dispatch").virtual_ms, 9);
+    EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums").virtual_ms, 8);
+    EXPECT_DOUBLE_EQ(find(rows, "step", "other").virtual_ms, 5);
     EXPECT_EQ(rows.back().work, "other");
   }
 }
@@ -239,9 +235,9 @@ TEST(Ledger, KeepsFewProgramsAndTheTimesOfAll) {
   EXPECT_EQ(kept, 2);
   const std::vector<LedgerRow> rows = ledger.rows();
   EXPECT_THAT(ledger.step_ms(), SizeIs(10));
-  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->ms, 4.45);
-  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->min_ms, 4.45);
-  EXPECT_DOUBLE_EQ(find(rows, "step", "idle")->ms, 1);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums").ms, 4.45);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums").min_ms, 4.45);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "idle").ms, 1);
   EXPECT_THAT(sum_of(rows), DoubleNear(8, 1e-9));
 }
 
@@ -298,11 +294,10 @@ TEST(Ledger, CountsCommandsThatRunAtOnceAsOneWithTheWorkOfAll) {
   rank.engine.wait();
   const std::vector<LedgerRow> rows = rank.ledger.rows();
   const auto update = find(rows, "update", "optimizer");
-  ASSERT_TRUE(update.has_value());
-  EXPECT_EQ(update->commands, 1);
-  EXPECT_DOUBLE_EQ(update->ms, 0.001) << "one look at the clock before it, one after";
-  EXPECT_EQ(update->flops, 2 + 3);
-  EXPECT_EQ(update->bytes, 2 * (2 + 3) * 4);
+  EXPECT_EQ(update.commands, 1);
+  EXPECT_DOUBLE_EQ(update.ms, 0.001) << "one look at the clock before it, one after";
+  EXPECT_EQ(update.flops, 2 + 3);
+  EXPECT_EQ(update.bytes, 2 * (2 + 3) * 4);
   const std::vector<LedgerRow> top = bundles(rank.ledger);
   ASSERT_THAT(top, SizeIs(1));
   EXPECT_THAT(top[0].op, HasSubstr("2 at once, the first: "));
@@ -325,9 +320,7 @@ TEST(Ledger, LeavesOutEvaluationsAndReads) {
 
 /// The mean time of a row of no program, 0 if there is none.
 double part(const Ledger& ledger, const char* work) {
-  const std::vector<LedgerRow> rows = ledger.rows();
-  const auto row = find(rows, "step", work);
-  return row ? row->ms : 0;
+  return find(ledger.rows(), "step", work).ms;
 }
 
 TEST(Ledger, CountsPausesAsWhatTheyAreAndNotAsIdle) {
@@ -402,9 +395,9 @@ TEST(Ledger, SaysWhatTheMachineNeedsForEachBundle) {
   for (int i = 0; i < 3; ++i) rank.step();
   rank.engine.wait();
   const std::vector<LedgerRow> rows = rank.ledger.rows();
-  EXPECT_EQ(find(rows, "gradient", "fused")->lower_bound_ms, 2 * 2000);  // two micro-batches
-  EXPECT_EQ(find(rows, "update", "optimizer")->lower_bound_ms, 2000);
-  EXPECT_EQ(find(rows, "step", "idle")->lower_bound_ms, 0);
+  EXPECT_EQ(find(rows, "gradient", "fused").lower_bound_ms, 2 * 2000);  // two micro-batches
+  EXPECT_EQ(find(rows, "update", "optimizer").lower_bound_ms, 2000);
+  EXPECT_EQ(find(rows, "step", "idle").lower_bound_ms, 0);
 }
 
 TEST(Ledger, IsEmptyBeforeAStepRanTwice) {

@@ -1,6 +1,7 @@
 #include "trainer/foresee/what_if.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -44,15 +45,12 @@ LedgerStep step_of(const RankProfile& profile) {
   return out;
 }
 
+/// The least mean of a logging interval: others hold compilations, or the host waited for a core.
 double trace_ms_of(const SavedRun& run) {
-  double sum = 0;
-  int count = 0;
+  double out = std::numeric_limits<double>::infinity();
   for (const TelemetryRecord& record : run.metrics())
-    if (record.trace_ms) {
-      sum += *record.trace_ms;
-      ++count;
-    }
-  return count > 0 ? sum / count : 0;
+    out = std::min(out, record.trace_ms.value_or(out));
+  return std::isfinite(out) ? out : 0;
 }
 
 int nodes_of(const std::vector<RankProfile>& profiles) {

@@ -31,7 +31,7 @@ struct LedgerStep {
   double host = 0;      ///< to record a step; it runs ahead of the device
   double total() const;
 };
-/// Means over ranks. `trace_ms`: perf/trace_ms.
+/// Means over ranks. `trace_ms`: of the host, to record a step.
 LedgerStep measured_step(const std::vector<RankProfile>& profiles, double trace_ms);
 
 struct ChangedPart {

@@ -35,7 +35,7 @@ class Links(EndToEndTest):
 
     def test_ranks_can_share_a_device(self):
         alone = self.run_of("alone", ranks=2)
-        shared = self.run_of("shared", "distributed.simulated_ranks_per_device=2", ranks=2)
+        shared = self.run_of("two_a_device", "distributed.simulated_ranks_per_device=2", ranks=2)
         ratio = shared.column("sim/step_ms")[-1] / alone.column("sim/step_ms")[-1]
         # Twice the commands, and no all-reduce over a link.
         self.assertTrue(1.2 < ratio < 2, ratio)

@@ -1,6 +1,7 @@
 #include "trainer/foresee/what_if.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -8,8 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "core/base/error.h"
+#include "core/observe/ledger.h"
 #include "core/observe/ledger_rows.h"
 #include "trainer/apps/run_planner.h"
 #include "trainer/config/load.h"
@@ -20,6 +24,21 @@ namespace lockstep {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+
+/// Where a part of a step counts that is no bundle.
+double LedgerStep::*part_of(std::string_view work) {
+  constexpr std::array<std::pair<StepPart, double LedgerStep::*>, 7> kParts{
+      {{StepPart::kGradientSums, &LedgerStep::sums},
+       {StepPart::kAllReduce, &LedgerStep::exposed},
+       {StepPart::kIdle, &LedgerStep::idle},
+       {StepPart::kInputs, &LedgerStep::inputs},
+       {StepPart::kCheckpoint, &LedgerStep::pauses},
+       {StepPart::kEvaluation, &LedgerStep::pauses},
+       {StepPart::kValueReads, &LedgerStep::pauses}}};
+  for (const auto& [part, member] : kParts)
+    if (work == name_of(part)) return member;
+  return &LedgerStep::dispatch;
+}
 
 /// A rank's rows, in seconds.
 LedgerStep step_of(const RankProfile& profile) {
@@ -33,14 +52,7 @@ LedgerStep step_of(const RankProfile& profile) {
         if (name_of(static_cast<WorkClass>(i)) == row.work) to[i] += seconds;
       continue;
     }
-    double& to = row.work == "gradient sums" ? out.sums
-                 : row.work == "all-reduce"  ? out.exposed
-                 : row.work == "idle"        ? out.idle
-                 : row.work == "inputs"      ? out.inputs
-                 : row.work == "checkpoint" || row.work == "evaluation" || row.work == "value reads"
-                     ? out.pauses
-                     : out.dispatch;
-    to += seconds;
+    out.*part_of(row.work) += seconds;
   }
   return out;
 }

@@ -64,7 +64,8 @@ class WhatIf(EndToEndTest):
         self.assertAlmostEqual(self.part(batch, "dot")["after_ms"], 2 * self.part(batch, "dot")["before_ms"])
         optimizer = self.part(unfused, "optimizer")
         self.assertGreater(optimizer["after_ms"], 1.2 * optimizer["before_ms"])
-        self.assertEqual(self.part(unfused, "dot")["after_ms"], self.part(unfused, "dot")["before_ms"])
+        # The two are sums of the same times in another order, so they may differ in the last digit.
+        self.assertAlmostEqual(self.part(unfused, "dot")["after_ms"], self.part(unfused, "dot")["before_ms"])
         self.assertLess(threads["after_ms"], threads["before_ms"])
 
     def test_as_text(self):

@@ -137,7 +137,8 @@ WhatIf replay(const RunChange& change, const LedgerStep& measured, const RunMode
   const LedgerStep changed = Replay(change, measured, before, after).changed();
   WhatIf out{.words = change.words,
              .before_ms = kMs * measured.total(),
-             .after_ms = kMs * changed.total()};
+             .after_ms = kMs * changed.total(),
+             .parts = {}};
   const auto add = [&](std::string name, double was, double is) {
     if (was > 0 || is > 0) out.parts.push_back({std::move(name), kMs * was, kMs * is});
   };

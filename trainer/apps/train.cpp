@@ -275,13 +275,8 @@ void log_values(const LoadedConfig& loaded, const PretrainedParts& pretrained, L
 }
 
 int run_training(const LoadedConfig& loaded, const Registry& registry, const TrainOptions& options,
-                 const Settings& settings, std::unique_ptr<Communicator> communicator,
-                 Watch& watch) {
+                 const Settings& settings, Session& session) {
   Config config = loaded.config;
-  check_batch(loaded, communicator->size());
-  watch.activity().begin(Phase::kPrepare);
-  Session session(std::make_unique<RankRuntime>(config, settings, std::move(communicator), watch,
-                                                TimeKept::kVirtual));
   RankRuntime& runtime = session.runtime();
   Log& log = runtime.log();
   StartOfRun start = open_start(loaded, registry, options, settings, runtime, config);
@@ -349,7 +344,12 @@ int train(const LoadedConfig& config, const Registry& registry, const TrainOptio
                  .dry_run = options.dry_run,
                  .resume = options.resume.value_or(config.config.checkpoint.resume)},
                 settings);
-  return run_training(config, registry, options, settings, std::move(communicator), watch);
+  check_batch(config, communicator->size());
+  watch.activity().begin(Phase::kPrepare);
+  Session session(std::make_unique<RankRuntime>(config.config, settings, std::move(communicator),
+                                                watch, TimeKept::kVirtual));
+  return session.with_history(
+      [&] { return run_training(config, registry, options, settings, session); });
 }
 
 }  // namespace lockstep

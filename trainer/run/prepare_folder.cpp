@@ -38,7 +38,8 @@ void move_old_run(const StartingRun& run, Log& log) {
 void remove_old_measurements(const StartingRun& run) {
   remove_profiles(run.folder.path);
   if (run.earlier == EarlierRun::kGoesOn) return;
-  for (const char* name : {"compilations.jsonl", "cuts.json", "trace.perfetto-trace"})
+  for (const char* name :
+       {"compilations.jsonl", "cuts.json", "history.json", "trace.perfetto-trace"})
     fs::remove_all(fs::path(run.folder.path) / name);
   // A job that a rehearsed death has ended before its first save begins again, and its time goes
   // on.

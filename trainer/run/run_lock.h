@@ -31,4 +31,7 @@ class RunLock {
   int fd_ = -1;
 };
 
+/// Whether a process holds the lock of this folder now. A folder without a lock's file is free.
+bool is_locked(const std::string& run_folder);
+
 }  // namespace lockstep

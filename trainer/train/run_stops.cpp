@@ -2,6 +2,17 @@
 
 namespace lockstep {
 
+std::string_view name_of(RunEnd end) {
+  switch (end) {
+    case RunEnd::kRunning: return "running";
+    case RunEnd::kFinished: return "finished";
+    case RunEnd::kEarlyStopping: return "early stopping";
+    case RunEnd::kPreempted: return "preempted";
+    case RunEnd::kUnsaved: return "not saved";
+  }
+  __builtin_unreachable();
+}
+
 void RunStops::begin(std::int64_t total_steps) {
   total_steps_ = total_steps;
   end_ = RunEnd::kRunning;

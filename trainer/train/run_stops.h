@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "trainer/train/early_stopping.h"
 #include "trainer/train/run_spec.h"
@@ -18,6 +19,9 @@ enum class RunEnd : std::uint8_t {
   kPreempted,  ///< and saved
   kUnsaved,    ///< asked to stop, without time to save; a message was logged
 };
+
+/// "finished", "early stopping", "preempted"; "not saved"; "running".
+std::string_view name_of(RunEnd end);
 
 class RunStops {
  public:

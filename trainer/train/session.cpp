@@ -17,6 +17,7 @@
 #include "trainer/job/agreement.h"
 #include "trainer/job/process.h"
 #include "trainer/job/rank_runtime.h"
+#include "trainer/run/run_history.h"
 #include "trainer/train/training_state.h"
 
 namespace lockstep {
@@ -55,9 +56,27 @@ Config config_of(const SessionOptions& options, const Registry& registry,
   return config;
 }
 
+/// A user's program, whose exceptions are no bugs of lockstep.
+void run_body(Session& session, const std::function<void(Session&)>& body) {
+  try {
+    body(session);
+  } catch (const Error& error) {
+    // Everything was saved, on all ranks.
+    if (error.kind() != ErrorKind::kPreempted) throw;
+    session.runtime().log().info("{}", error.what());
+    session.set_exit_code(static_cast<int>(ErrorKind::kPreempted));
+  } catch (const std::exception& exception) {
+    if (memory_error(exception)) throw;
+    raise(ErrorKind::kInternal, "the program threw: {}", exception.what());
+  } catch (...) {
+    raise(ErrorKind::kInternal, "the program threw an exception that is not a std::exception");
+  }
+}
+
 }  // namespace
 
-Session::Session(const ProcessCall& process, const SessionOptions& options) {
+Session::Session(const ProcessCall& process, const SessionOptions& options)
+    : history_(std::make_unique<RunHistory>()) {
   const Registry registry;  // a session has no config with choices: only the fixed keys
   const Config config = config_of(options, registry, process.arguments);
   for (const std::string& word : process.arguments)
@@ -72,7 +91,8 @@ Session::Session(const ProcessCall& process, const SessionOptions& options) {
                                            process.watch, TimeKept::kVirtual);
 }
 
-Session::Session(std::unique_ptr<RankRuntime> runtime) : runtime_(std::move(runtime)) {}
+Session::Session(std::unique_ptr<RankRuntime> runtime)
+    : runtime_(std::move(runtime)), history_(std::make_unique<RunHistory>()) {}
 
 Session::~Session() = default;
 
@@ -116,6 +136,15 @@ void Session::print_ready_lines(bool wait) {
   lines_.erase(lines_.begin(), line);
 }
 
+int Session::with_history(const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const std::exception& e) {
+    history_->fail(e.what());
+    throw;
+  }
+}
+
 void Session::finish() {
   flush_lines(true);
   runtime_->activity().begin(Phase::kFinish);
@@ -131,22 +160,11 @@ int run(int argc, char** argv, const SessionOptions& options,
         const std::function<void(Session&)>& body) {
   return run_process(argc, argv, [&](const ProcessCall& process) {
     Session session(process, options);
-    try {
-      body(session);
-    } catch (const Error& error) {
-      // Everything was saved, on all ranks.
-      if (error.kind() != ErrorKind::kPreempted) throw;
-      session.runtime().log().info("{}", error.what());
-      session.set_exit_code(static_cast<int>(ErrorKind::kPreempted));
-    } catch (const std::exception& exception) {
-      if (memory_error(exception)) throw;
-      raise(ErrorKind::kInternal, "the program threw: {}",
-            exception.what());  // not a bug of lockstep
-    } catch (...) {
-      raise(ErrorKind::kInternal, "the program threw an exception that is not a std::exception");
-    }
-    session.finish();
-    return session.exit_code();
+    return session.with_history([&] {
+      run_body(session, body);
+      session.finish();
+      return session.exit_code();
+    });
   });
 }
 

@@ -25,6 +25,7 @@
 namespace LOCKSTEP_API lockstep {
 
 class RankRuntime;
+class RunHistory;
 struct ProcessCall;
 
 /// The options of a session. Arguments of the program like device.threads=2 or
@@ -89,6 +90,10 @@ class Session {
   /// The exit code if the body ends without an exception.
   void set_exit_code(int code) { exit_code_ = code; }
   int exit_code() const { return exit_code_; }
+  /// What the run's folder says of this job; rank 0 writes it.
+  RunHistory& history() { return *history_; }
+  /// Returns what `body` does. Its exception goes into the history, and on.
+  int with_history(const std::function<int()>& body);
   /// Expires with the session.
   std::weak_ptr<const void> life() const { return life_; }
 
@@ -110,6 +115,7 @@ class Session {
 
   std::vector<std::string> arguments_;
   std::unique_ptr<RankRuntime> runtime_;
+  std::unique_ptr<RunHistory> history_;
   std::vector<Line> lines_;
   int exit_code_ = 0;
   std::shared_ptr<const void> life_ = std::make_shared<char>();

@@ -5,11 +5,13 @@
 #include <exception>
 #include <limits>
 
+#include "core/base/build_id.h"
 #include "core/base/error.h"
 #include "trainer/job/agreement.h"
 #include "trainer/registry/registry.h"
 #include "trainer/run/prepare_folder.h"
 #include "trainer/run/resume.h"
+#include "trainer/run/run_history.h"
 #include "trainer/run/saved_texts.h"
 #include "trainer/train/option_keys.h"
 #include "trainer/train/trainer_parts.h"
@@ -77,6 +79,21 @@ std::string where_else(const RunFolder& folder, SettingsOf of) {
   return fmt::format(" (an earlier run is in {}: {})", moved, resume_setting(of, moved));
 }
 
+/// What the run's history says of this job.
+RunLife life_of(RankRuntime& runtime, const SharedCheckpoint* saved) {
+  const Topology& topology = runtime.communicator().topology();
+  RunLife out{.step = saved == nullptr ? 0 : saved->trainer().step,
+              .ranks = topology.size(),
+              .threads = runtime.config().device.threads,
+              .instruction_set = name_of(runtime.instruction_set().target),
+              .processors = runtime.instruction_set().cpu_models,
+              .version = LOCKSTEP_VERSION,
+              .build = build_id().hex()};
+  for (int node = 0; node < topology.nodes(); ++node)
+    out.hosts.push_back(topology.host_of(topology.ranks_of(node)[0]));
+  return out;
+}
+
 RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
                 const SharedCheckpoint* saved) {
   RankRuntime& runtime = session.runtime();
@@ -89,6 +106,8 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
     lock = prepare_folder({*spec.folder, spec.config_text, earlier, spec.settings_of},
                           runtime.communicator(), runtime.activity(), runtime.log());
     runtime.log_to(spec.folder->path);
+    if (runtime.is_master())
+      session.history().begin(spec.folder->path, life_of(runtime, saved), runtime.log());
     if (saved != nullptr && runtime.is_master() && !resumes_newest)
       leave_later_states(*spec.folder, saved->path(), saved->trainer().step, runtime.log());
   }
@@ -203,6 +222,7 @@ MetricValues Trainer::evaluate_loss(const DataLoader& data, const LossFunction& 
   const std::optional<Evaluation> out = try_evaluate(data, loss, evaluators, name, where);
   if (out) return out->metrics;
   parts_->run.end_early();
+  parts_->session.history().end(name_of(parts_->run.end()), step_number());
   raise(ErrorKind::kPreempted, "asked to stop in an evaluation at step {}", step_number());
 }
 
@@ -229,16 +249,20 @@ Trainer::Steps::Steps(Trainer& trainer, const DataLoader& data, StepPlan plan, s
 }
 
 Trainer::Steps::~Steps() {
-  if (std::uncaught_exceptions() > exceptions_)
-    trainer_.parts_->run.keep_last_save();
-  else
-    trainer_.parts_->run.stop_feeding();
+  Parts& parts = *trainer_.parts_;
+  if (std::uncaught_exceptions() == exceptions_) {
+    parts.run.stop_feeding();
+    return;
+  }
+  parts.session.history().end(kFailedJob, parts.run.steps_done());
+  parts.run.keep_last_save();
 }
 
 void Trainer::Steps::advance() {
   Parts& parts = *trainer_.parts_;
   batch_ = parts.run.next();
   if (batch_ != nullptr) return;
+  parts.session.history().end(name_of(parts.run.end()), trainer_.step_number());
   parts.session.flush_lines(true);
   if (!trainer_.stopped()) return;
   parts.session.set_exit_code(static_cast<int>(ErrorKind::kPreempted));

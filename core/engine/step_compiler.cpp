@@ -21,6 +21,7 @@ StepCompiler::StepCompiler(const CompileOptions& options, SpanStream& spans, Log
       cache_(options.max_programs),
       artifacts_(options.artifacts, log),
       known_(options.artifacts),
+      pass_times_(spans),
       journal_({options.max_programs, options.stop_beyond}, log),
       dump_(options.dump_folder, log) {
   if (artifacts_.enabled()) settings_ = compile_settings(options);
@@ -44,14 +45,19 @@ std::shared_ptr<const LoadedStep> StepCompiler::get(Graph step, std::int64_t num
   const PhaseScope phase(options_.activity, Phase::kCompile, number);
   const std::int64_t begin = spans_.clock().now_ns();
   Making making{number, cut.reason, hash};
+  (void)pass_times_.take();  // of programs that were planned only
   auto loaded = numbered(artifacts_.enabled() ? load_or_compile(std::move(step), making)
                                               : compile(std::move(step), making),
                          cut.reason, hash);
   const double seconds = seconds_since(spans_.clock(), begin);
   CompilationJournal::add_causes(miss, std::move(making.on_disk));
   tell(miss, *loaded, making, seconds);
-  journal_.finish(std::move(miss),
-                  {.program = loaded->id, .loaded = making.from_disk, .seconds = seconds});
+  PassMs pass_ms = pass_times_.take();
+  if (making.from_disk) pass_ms.clear();
+  journal_.finish(std::move(miss), {.program = loaded->id,
+                                    .loaded = making.from_disk,
+                                    .seconds = seconds,
+                                    .pass_ms = std::move(pass_ms)});
   keep(hash, {loaded->compiled, loaded});
   return_freed_memory();  // of drawn parameters, too: 92 MiB for BERT base
   return loaded;

@@ -16,6 +16,7 @@
 #include "core/engine/update_plans.h"
 #include "core/kernels/kernel_cache.h"
 #include "core/observe/compilation_journal.h"
+#include "core/observe/pass_times.h"
 #include "core/observe/program_dump.h"
 #include "core/observe/program_table.h"
 
@@ -74,6 +75,7 @@ class StepCompiler {
   ProgramTable programs_;
   KnownStructures known_;
   CompileSettings settings_;  ///< of the artifacts
+  PassTimes pass_times_;
   CompilationJournal journal_;
   ProgramDump dump_;
 };

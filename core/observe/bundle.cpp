@@ -17,4 +17,10 @@ std::string signature_of(const CommandBundle& bundle) {
   return out + ")";
 }
 
+std::string source_line(const Node& node) {
+  Origin place = node.origin;
+  place.scope = {};
+  return place.to_string();
+}
+
 }  // namespace lockstep

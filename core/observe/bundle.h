@@ -24,4 +24,7 @@ struct CommandBundle {
 /// computation in different layers.
 std::string signature_of(const CommandBundle& bundle);
 
+/// "gpt.cpp:41", without the module.
+std::string source_line(const Node& node);
+
 }  // namespace lockstep

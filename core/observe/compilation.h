@@ -8,6 +8,7 @@
 
 #include "core/base/hash.h"
 #include "core/explain/history.h"
+#include "core/observe/pass_times.h"
 
 namespace lockstep {
 
@@ -20,6 +21,7 @@ struct CompilationRecord {
   Explanation explanation;
   bool loaded = false;      ///< from the disk, instead of compiled
   double seconds = 0;       ///< that this took, with the wait for another rank
+  PassMs pass_ms;           ///< of what was compiled
   std::int64_t misses = 0;  ///< so far, this one included
   std::int64_t alike = 0;   ///< of them with the same main cause
 

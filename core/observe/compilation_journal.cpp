@@ -135,7 +135,7 @@ void CompilationJournal::add_causes(Miss& miss, std::vector<Difference> on_disk)
   std::ranges::stable_partition(all, [](const Difference& d) { return !d.derived; });
 }
 
-void CompilationJournal::finish(Miss miss, const Outcome& outcome) {
+void CompilationJournal::finish(Miss miss, Outcome outcome) {
   const GraphDescriptor& graph = *miss.graph;
   CompilationRecord record;
   record.step = miss.step;
@@ -148,6 +148,7 @@ void CompilationJournal::finish(Miss miss, const Outcome& outcome) {
   record.explanation = std::move(miss.explanation);
   record.loaded = outcome.loaded;
   record.seconds = outcome.seconds;
+  record.pass_ms = std::move(outcome.pass_ms);
   history_.add(std::move(miss.graph), record.program);
   if (record.explanation.is_open()) {
     waiting_ = std::move(record);

@@ -69,8 +69,9 @@ class CompilationJournal {
     std::int64_t program;  ///< its number
     bool loaded;           ///< from the disk
     double seconds;        ///< that it took
+    PassMs pass_ms = {};   ///< of what was compiled
   };
-  void finish(Miss miss, const Outcome& outcome);
+  void finish(Miss miss, Outcome outcome);
   /// No further graph follows for now: reports the record that waits for one.
   void flush();
 

@@ -41,12 +41,6 @@ double to_ms(double ns) {
   return ns * 1e-6;
 }
 
-std::string line_of(const Node& node) {
-  Origin place = node.origin;
-  place.scope = {};
-  return place.to_string();
-}
-
 /// Adds to the row with the same key.
 void add_row(LedgerRow row, std::map<std::string, LedgerRow>& to) {
   const std::string key =
@@ -56,22 +50,6 @@ void add_row(LedgerRow row, std::map<std::string, LedgerRow>& to) {
 }
 
 }  // namespace
-
-const char* name_of(StepPart part) {
-  switch (part) {
-    case StepPart::kIdle: return "idle";
-    case StepPart::kInputs: return "inputs";
-    case StepPart::kGradientSums: return "gradient sums";
-    case StepPart::kAllReduce: return "all-reduce";
-    case StepPart::kStateCheck: return "state check";
-    case StepPart::kCopies: return "copies";
-    case StepPart::kDispatch: return "dispatch";
-    case StepPart::kCheckpoint: return "checkpoint";
-    case StepPart::kEvaluation: return "evaluation";
-    case StepPart::kValueReads: return "value reads";
-  }
-  __builtin_unreachable();
-}
 
 void Ledger::on_span(const Span& span) {
   switch (span.kind) {
@@ -100,6 +78,8 @@ void Ledger::on_span(const Span& span) {
 
 void Ledger::end_execution(const Span& execution) {
   LedgerPage page = std::exchange(running_, {});
+  // What lies before the first execution is no step's.
+  if (last_step_end_ns_ == 0) last_step_end_ns_ = execution.begin_ns;
   const auto reason = static_cast<SyncReason>(execution.args[1]);
   if (!is_step(reason)) {
     open_[reason == SyncReason::kEvaluation ? StepPart::kEvaluation : StepPart::kValueReads] +=
@@ -110,6 +90,7 @@ void Ledger::end_execution(const Span& execution) {
   const std::int64_t begin = std::exchange(last_step_end_ns_, execution.end_ns);
   const auto program = programs_.find(execution.args[0]);
   if (program == nullptr) return;
+  page.step = execution.step;
   page.micro_batches = execution.args[2];
   page.wall_ns = execution.end_ns - begin;
   add(program, page);
@@ -123,6 +104,7 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
     if (!totals_.empty() && totals_.size() >= max_programs_) fold_oldest();
     totals_.push_back({program, 0, 0, {}, {}});
     ++left_out_;
+    times_.add(page, true);
     return;
   }
   std::rotate(it, it + 1, totals_.end());
@@ -137,8 +119,7 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
   }
   ++steps_;
   total_wall_ns_ += page.wall_ns;
-  wall_ns_.push_back(page.wall_ns);
-  if (wall_ns_.size() > kMaxSteps) wall_ns_.pop_front();
+  times_.add(page, false);
 }
 
 void Ledger::add_plan(const Totals& totals, bool is_update, const ProgramCosts& costs,
@@ -155,7 +136,7 @@ void Ledger::add_plan(const Totals& totals, bool is_update, const ProgramCosts& 
                   .work = std::string(name_of(bundle.first().work)),
                   .op = signature_of(bundle),
                   .module = std::string(bundle.node().origin.scope),
-                  .line = line_of(bundle.node()),
+                  .line = source_line(bundle.node()),
                   .ms = to_ms(static_cast<double>(ns[begin])),
                   .min_ms = to_ms(static_cast<double>((totals.min.*part)[begin] * totals.steps)),
                   .lower_bound_ms = 1e3 * lower_bounds_(plan, begin) * calls,
@@ -241,11 +222,25 @@ std::int64_t Ledger::left_out() const {
   return left_out_;
 }
 
-std::vector<double> Ledger::step_ms() const {
+LedgerSteps Ledger::last_steps() const {
   const std::lock_guard lock(mutex_);
-  std::vector<double> out;
-  out.reserve(wall_ns_.size());
-  for (const std::int64_t ns : wall_ns_) out.push_back(to_ms(static_cast<double>(ns)));
+  return times_;
+}
+
+std::optional<MeasuredProgram> Ledger::main_program() const {
+  const std::lock_guard lock(mutex_);
+  const auto most = std::ranges::max_element(totals_, {}, &Totals::steps);
+  if (most == totals_.end() || most->steps == 0) return std::nullopt;
+  const auto steps = static_cast<double>(most->steps);
+  MeasuredProgram out{.program = most->program,
+                      .steps = most->steps,
+                      .micro_batches = static_cast<double>(most->gradient_calls) / steps,
+                      .gradient_ms = {},
+                      .update_ms = {}};
+  for (const std::int64_t ns : most->sum.gradient_ns)
+    out.gradient_ms.push_back(to_ms(static_cast<double>(ns)) / steps);
+  for (const std::int64_t ns : most->sum.update_ns)
+    out.update_ms.push_back(to_ms(static_cast<double>(ns)) / steps);
   return out;
 }
 

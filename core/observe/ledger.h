@@ -23,17 +23,18 @@
 // memory, a virtual machine's host).
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/spans.h"
+#include "core/observe/ledger_page.h"
 #include "core/observe/ledger_rows.h"
+#include "core/observe/ledger_steps.h"
 #include "core/observe/program_costs.h"
 #include "core/runtime/plan_cost.h"
 
@@ -42,38 +43,17 @@ namespace lockstep {
 class ProgramTable;
 struct CompiledStep;
 
-/// The parts of a step other than commands, in the order above.
-enum class StepPart : std::uint8_t {
-  kIdle,
-  kInputs,
-  kGradientSums,
-  kAllReduce,
-  kStateCheck,
-  kCopies,
-  kDispatch,
-  kCheckpoint,
-  kEvaluation,
-  kValueReads,
-};
-inline constexpr std::size_t kStepPartCount = static_cast<std::size_t>(StepPart::kValueReads) + 1;
-/// "gradient sums"
-const char* name_of(StepPart part);
-/// The name of the rest.
-inline constexpr const char* kOtherPart = "other";
-
-/// The times of one step.
-struct LedgerPage {
-  std::vector<std::int64_t> gradient_ns;  ///< per command, over all micro-batches
-  std::vector<std::int64_t> update_ns;    ///< per command
-  std::int64_t micro_batches = 1;         ///< calls of the gradient program
-  std::array<std::int64_t, kStepPartCount> parts_ns{};
-  std::int64_t wall_ns = 0;
-
-  std::int64_t& operator[](StepPart part) { return parts_ns[static_cast<std::size_t>(part)]; }
+/// A program with the means of its measured steps.
+struct MeasuredProgram {
+  std::shared_ptr<const CompiledStep> program;
+  std::int64_t steps = 0;
+  double micro_batches = 1;         ///< calls of the gradient program in a step
+  std::vector<double> gradient_ms;  ///< per command, of a step; a bundle's time is at its first
+  std::vector<double> update_ms;    ///< the same
 };
 
 /// Sums of pages. Sums of a program that has not run for long are kept as rows, without the
-/// program; the wall times of the last kMaxSteps steps are kept one by one. Thread-safe.
+/// program; the times of the last LedgerSteps::kMaxSteps steps are kept one by one. Thread-safe.
 class Ledger final : public SpanListener {
  public:
   /// The kinds that it needs, see SpanStream::listen.
@@ -82,7 +62,6 @@ class Ledger final : public SpanListener {
                                     SpanKind::kDispatch,       SpanKind::kCommand,
                                     SpanKind::kGradientSums,   SpanKind::kExposedComm,
                                     SpanKind::kDonationCopies, SpanKind::kStateCheck};
-  static constexpr std::size_t kMaxSteps = std::size_t{1} << 16;
   static constexpr std::size_t kMaxPrograms = 256;
 
   /// For an engine's programs; `lower_bounds` gives the lower bound of a bundle's time. Keeps
@@ -101,11 +80,12 @@ class Ledger final : public SpanListener {
   /// A row for each bundle of the programs and each other part of a step, "other" last. They sum to
   /// mean_step_ms(). Of old programs the kMaxFolded longest rows are kept, the others by class.
   std::vector<LedgerRow> rows() const;
-  std::int64_t steps() const;     ///< that were measured
-  std::int64_t left_out() const;  ///< the first of each program
-  /// The wall time of each measured step, in order; of the last kMaxSteps.
-  std::vector<double> step_ms() const;
-  double mean_step_ms() const;  ///< 0 without steps
+  std::int64_t steps() const;      ///< that were measured
+  std::int64_t left_out() const;   ///< the first of each program
+  LedgerSteps last_steps() const;  ///< of the last steps one by one, those left out as well
+  double mean_step_ms() const;     ///< 0 without steps
+  /// The program of which most steps were measured; nothing without steps.
+  std::optional<MeasuredProgram> main_program() const;
 
  private:
   struct Totals {
@@ -134,9 +114,9 @@ class Ledger final : public SpanListener {
   std::int64_t last_step_end_ns_ = 0;
 
   mutable std::mutex mutex_;
-  std::vector<Totals> totals_;        ///< the program that ran last comes last
-  Sums folded_;                       ///< of programs that are not in totals_ any more
-  std::deque<std::int64_t> wall_ns_;  ///< of the last steps
+  std::vector<Totals> totals_;  ///< the program that ran last comes last
+  Sums folded_;                 ///< of programs that are not in totals_ any more
+  LedgerSteps times_;
   std::int64_t steps_ = 0;
   std::int64_t left_out_ = 0;
   std::int64_t total_wall_ns_ = 0;

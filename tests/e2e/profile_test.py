@@ -5,7 +5,7 @@ import io
 import json
 import re
 
-from lockstep_runs import EndToEndTest, Job, main
+from lockstep_runs import EndToEndTest, Job, Run, corpus, main, small_gpt
 
 SCREEN = 50  # lines
 
@@ -73,11 +73,71 @@ class Profile(EndToEndTest):
         modules = {row["module"] for row in json.loads(self.profile(run, "--json", "--by", "module").out)["rows"]}
         self.assertLessEqual({"embedding", "out"}, modules)
 
+    def test_the_files_tell_steps_buckets_memory_and_passes(self):
+        run = Run(self.folder, "recorded", small_gpt(
+            corpus(self.folder), profile__ledger=True, training__max_steps=40, training__micro_batch_size=4,
+            eval__interval=15, eval__max_batches=30, checkpoint__save_interval=30, distributed__first_bucket_mb=0.01))
+        run.train(ranks=2)
+        ranks = [json.loads((run.path / "profile" / f"rank-{rank}.json").read_text()) for rank in (0, 1)]
+        for rank in ranks:
+            self.assertEqual(rank["step_numbers"], list(range(1, 40)), "all but the first")
+            self.assertEqual(len(rank["step_ms"]), 39)
+            odd = {step["step"]: step for step in rank["odd_steps"]}
+            self.assertTrue(odd[0]["first_of_program"])
+            self.assertFalse(any(step["first_of_program"] for number, step in odd.items() if number > 0))
+            # A pause is a part of the step after it. The first evaluation compiles: it alone is beyond the mean for
+            # certain.
+            self.assertIn("evaluation", odd[15]["beyond_mean_ms"])
+            self.assertEqual([number for number, step in odd.items() if "checkpoint" in step["beyond_mean_ms"]], [30])
+            buckets = rank["buckets"]
+            self.assertEqual(buckets["steps"], 39)
+            self.assertGreater(len(buckets["times"]), 1)
+            for number, bucket in enumerate(buckets["times"]):
+                self.assertEqual(bucket["bucket"], number)
+                self.assertGreater(bucket["bytes"], 0)
+                self.assertLess(0, bucket["begin_ms"])
+                self.assertLess(bucket["begin_ms"], bucket["end_ms"])
+                self.assertLessEqual(bucket["end_ms"], buckets["update_begin_ms"])
+                self.assertLessEqual(bucket["exposed_ms"], bucket["end_ms"] - bucket["begin_ms"])
+            self.assertLess(buckets["gradient_end_ms"], buckets["update_begin_ms"])
+            self.assertLess(buckets["update_begin_ms"], rank["mean_step_ms"])
+        self.check_program(run, ranks[0])
+        events = [json.loads(line) for line in (run.path / "compilations.jsonl").read_text().splitlines()]
+        compiled = [event for event in events if event["event"] == "compiled"]
+        self.assertTrue(compiled)
+        for event in compiled:
+            self.assertLessEqual({"canonicalize", "fuse", "schedule", "kernels"}, set(event["passes"]))
+            self.assertLessEqual(sum(event["passes"].values()), 1e3 * event["seconds"])
+        self.assertFalse(any("passes" in event for event in events if event["event"] == "loaded"))
+
+    def check_program(self, run, profile):
+        program = json.loads((run.path / "profile" / "program.json").read_text())
+        self.assertEqual([each["name"] for each in program["programs"]], ["gradient", "update"])
+        for each in program["programs"]:
+            rows = [row["ms"] for row in profile["rows"] if row["program"] == each["name"]]
+            self.assertAlmostEqual(sum(command["ms"] for command in each["commands"]), sum(rows), places=6)
+            self.assertEqual(len(each["live_bytes"]), len(each["commands"]))
+            self.assertLessEqual(max(each["live_bytes"]), each["arena_bytes"] + each["output_bytes"])
+            self.assertEqual(each["values"], sorted(each["values"], key=lambda value: -value["bytes"]))
+        self.assertEqual(sum(part["bytes"] for part in program["memory"]), program["peak_bytes"])
+        last = json.loads((run.path / "metrics.jsonl").read_text().splitlines()[-1])
+        self.assertEqual(program["peak_bytes"], last["memory/peak_bytes"])
+
+    def test_the_parts_of_memory_are_those_that_the_dry_run_foresees(self):
+        run = Run(self.folder, "foreseen", small_gpt(corpus(self.folder), profile__ledger=True, training__max_steps=3))
+        run.train()
+        memory = {part["kind"]: part["bytes"] for part in
+                  json.loads((run.path / "profile" / "program.json").read_text())["memory"]}
+        self.assertNotIn("other", memory, "nothing but the step takes memory")
+        foreseen = Job(["train", run.yaml, "--dry-run"], self.folder).wait().out
+        self.assertIn(f"({sum(memory.values())} bytes)", foreseen)
+
     def test_a_resumed_run_on_fewer_ranks_has_no_old_profile(self):
         run = self.run_of("steady", 6, "profile.ledger=true", ranks=2)
-        self.assertEqual(sorted(file.name for file in (run / "profile").iterdir()), ["rank-0.json", "rank-1.json"])
+        self.assertEqual(sorted(file.name for file in (run / "profile").iterdir()),
+                         ["program.json", "rank-0.json", "rank-1.json"])
         run = self.run_of("steady", 6, "profile.ledger=true")
-        self.assertEqual([file.name for file in (run / "profile").iterdir()], ["rank-0.json"])
+        self.assertEqual(sorted(file.name for file in (run / "profile").iterdir()), ["program.json", "rank-0.json"])
 
     def test_what_cannot_be_is_refused(self):
         run = self.run_of("steady", 4, "profile.ledger=true")

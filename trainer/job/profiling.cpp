@@ -1,5 +1,6 @@
 #include "trainer/job/profiling.h"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -9,7 +10,9 @@
 #include "core/virtual_time/virtual_clock.h"
 #include "trainer/devices/device_times.h"
 #include "trainer/devices/row_times.h"
+#include "trainer/job/memory_parts.h"
 #include "trainer/statistics/profile_text.h"
+#include "trainer/statistics/program_record.h"
 #include "trainer/telemetry/cuts_file.h"
 
 namespace lockstep {
@@ -35,6 +38,7 @@ Profiling::Profiling(const ProfileConfig& config, Engine& engine, SpanStream& sp
                      VirtualTimeKeepers virtual_time, Log& log)
     : config_(config),
       engine_(engine),
+      device_(engine.device()),
       spans_(spans),
       communicator_(communicator),
       virtual_time_(virtual_time) {
@@ -56,14 +60,18 @@ Profiling::Profiling(const ProfileConfig& config, Engine& engine, SpanStream& sp
   ledger_.emplace(engine.programs(), lower_bounds_of_bundles(limits_, cores), Ledger::kMaxPrograms,
                   std::move(costs));
   spans.listen(*ledger_, Ledger::kKinds);
+  spans.listen(bucket_times_, BucketTimes::kKinds);
 }
 
 Profiling::~Profiling() {
-  if (ledger_) spans_.listen(*ledger_, {});
+  if (!ledger_) return;
+  spans_.listen(*ledger_, {});
+  spans_.listen(bucket_times_, {});
 }
 
 RankProfile Profiling::profile_with(const Ledger& ledger) const {
   RankProfile out = profile_of(ledger);
+  out.buckets = bucket_times_.means();
   out.rank = communicator_.rank();
   out.ranks = communicator_.size();
   out.host = communicator_.topology().host_of(out.rank);
@@ -79,11 +87,27 @@ RankProfile Profiling::profile_with(const Ledger& ledger) const {
   return out;
 }
 
+void Profiling::write_program(const std::string& run_folder, Log& log) const {
+  const std::optional<MeasuredProgram> measured = ledger_ ? ledger_->main_program() : std::nullopt;
+  if (!measured) return;
+  const Allocator& allocator = device_.allocator();
+  ProgramRecord record = record_of(*measured);
+  record.peak_bytes = static_cast<std::int64_t>(allocator.peak_bytes());
+  record.limit_bytes = static_cast<std::int64_t>(allocator.limit_bytes());
+  record.memory =
+      memory_parts(*measured->program, {.micro_batches = std::llround(measured->micro_batches),
+                                        .steps_in_flight = device_.options().steps_in_flight(),
+                                        .batch_room = batch_room_,
+                                        .peak_bytes = record.peak_bytes});
+  write_program_record(run_folder, record, log);
+}
+
 void Profiling::report(const std::string& run_folder, Log& log) const {
   if (ledger_) {
     const RankProfile own = profile_with(*ledger_);
     log.info("{}", ledger_table(own));
     if (!run_folder.empty()) write_profile(run_folder, own, log);
+    if (!run_folder.empty() && communicator_.is_master_ordinal()) write_program(run_folder, log);
   }
   if (const std::string reads = describe_reads(engine_.cuts().rows()); !reads.empty())
     log.info("{}", reads);

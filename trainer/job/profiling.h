@@ -2,12 +2,15 @@
 // the run's cuts, at its end.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "core/base/log.h"
 #include "core/ir/machine_limits.h"
+#include "core/observe/bucket_times.h"
 #include "core/observe/ledger.h"
 #include "trainer/settings/config.h"
 #include "trainer/statistics/rank_profile.h"
@@ -15,6 +18,7 @@
 
 namespace lockstep {
 
+class Device;
 class DeviceTimes;
 class Engine;
 class VirtualClock;
@@ -45,21 +49,28 @@ class Profiling {
     if (trace_) trace_->finish();
   }
 
+  /// Device memory that is set aside for batches of steps.
+  void set_batch_room(std::int64_t bytes) { batch_room_ = std::max(batch_room_, bytes); }
+
   /// Called on each rank when the device has run everything: prints the requested reports, and
-  /// writes to the run's folder, unless that is empty, a profile of each rank and the master's
-  /// cuts.
+  /// writes to the run's folder, unless that is empty, a profile of each rank, the master's record
+  /// of the program that ran most, and its cuts.
   void report(const std::string& run_folder, Log& log) const;
 
  private:
   RankProfile profile_with(const Ledger& ledger) const;
+  void write_program(const std::string& run_folder, Log& log) const;
 
   ProfileConfig config_;
   const Engine& engine_;  ///< for report() only: it is destroyed before this
+  Device& device_;
   SpanStream& spans_;
   const Communicator& communicator_;
   VirtualTimeKeepers virtual_time_;
   MachineLimits limits_;  ///< if there is a ledger
   std::optional<Ledger> ledger_;
+  BucketTimes bucket_times_;     ///< listens if there is a ledger
+  std::int64_t batch_room_ = 0;  ///< bytes
   std::optional<StepTrace> trace_;
 };
 

@@ -180,6 +180,10 @@ void RankRuntime::begin_step(std::int64_t step) {
   profiling_->begin_step(step, run_folder_);
 }
 
+void RankRuntime::set_batch_room(std::int64_t bytes) {
+  profiling_->set_batch_room(bytes);
+}
+
 void RankRuntime::finish() {
   engine_->wait();
   profiling_->finish();

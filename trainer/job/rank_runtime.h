@@ -77,6 +77,9 @@ class RankRuntime {
   /// Called on all ranks before each training step: all later work belongs to that step.
   void begin_step(std::int64_t step);
 
+  /// Device memory that is set aside for batches of steps: a part of what report() tells.
+  void set_batch_room(std::int64_t bytes);
+
   /// Waits for the device, then leaves the job together with the other ranks. The last call, except
   /// after an exception. Throws pending errors.
   void finish();

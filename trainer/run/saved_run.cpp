@@ -5,7 +5,6 @@
 #include "checkpoint/folder.h"
 #include "core/base/error.h"
 #include "trainer/config/load.h"
-#include "trainer/telemetry/compilations_file.h"
 #include "trainer/telemetry/cuts_file.h"
 #include "trainer/telemetry/metrics_file.h"
 
@@ -69,14 +68,29 @@ std::vector<RankProfile> SavedRun::profiles() const {
   return read_profiles(path_);
 }
 
+std::optional<ProgramRecord> SavedRun::program() const {
+  require_folder();
+  return read_program_record(path_);
+}
+
 CauseTally SavedRun::compilations(int rank) const {
   require_folder();
   return read_compilations(path_, rank);
 }
 
+std::vector<CompilationEvent> SavedRun::compilation_events(int rank) const {
+  require_folder();
+  return read_compilation_events(path_, rank);
+}
+
 std::vector<Cuts::Row> SavedRun::cuts() const {
   require_folder();
   return read_cuts((fs::path(path_) / "cuts.json").string());
+}
+
+std::vector<RunLife> SavedRun::history() const {
+  require_folder();
+  return read_run_history(path_);
 }
 
 std::string SavedRun::trace_file() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,12 @@
 #include "core/base/activity.h"
 #include "core/explain/tally.h"
 #include "core/observe/cuts.h"
+#include "trainer/run/run_history.h"
 #include "trainer/run/shared_checkpoint.h"
 #include "trainer/settings/config.h"
+#include "trainer/statistics/program_record.h"
 #include "trainer/statistics/rank_profile.h"
+#include "trainer/telemetry/compilations_file.h"
 #include "trainer/telemetry/record.h"
 
 namespace lockstep {
@@ -45,17 +49,22 @@ class SavedRun {
   SharedCheckpoint share_checkpoint(Communicator& communicator, Activity activity,
                                     SavedState which = SavedState::kNewest) const;
 
+  /// Error kUsage if path() is not the folder of a run.
+  void require_folder() const;
+
   // The files in a run's folder. Error kUsage if path() is not the folder of a run, or for a
   // damaged file.
   std::vector<TelemetryRecord> metrics() const;  ///< empty: no step was logged
   std::vector<RankProfile> profiles() const;     ///< by rank; empty: the run did not measure them
-  CauseTally compilations(int rank) const;       ///< empty: nothing was compiled
-  std::vector<Cuts::Row> cuts() const;           ///< empty: the run has not ended, or has none
-  std::string trace_file() const;                ///< its path; error kUsage if there is none
+  /// Nothing: the run did not measure it, or has not ended.
+  std::optional<ProgramRecord> program() const;
+  CauseTally compilations(int rank) const;  ///< empty: nothing was compiled
+  std::vector<CompilationEvent> compilation_events(int rank) const;  ///< the same one by one
+  std::vector<Cuts::Row> cuts() const;   ///< empty: the run has not ended, or has none
+  std::vector<RunLife> history() const;  ///< in order; empty: an early lockstep trained it
+  std::string trace_file() const;        ///< its path; error kUsage if there is none
 
  private:
-  void require_folder() const;
-
   std::string path_;
 };
 

@@ -10,6 +10,15 @@ namespace {
 
 constexpr const char* kWaitForBuckets = "all-reduce";
 
+double own_work_ms(const RankProfile& profile) {
+  double out = profile.mean_step_ms;
+  for (const LedgerRow& row : profile.rows)
+    if (row.work == kWaitForBuckets) out -= row.ms;
+  return out;
+}
+
+}  // namespace
+
 TimeShare share_of(const LedgerRow& row) {
   const auto is_one_of = [&](std::initializer_list<const char*> works) {
     return std::ranges::find(works, row.work) != works.end();
@@ -20,15 +29,6 @@ TimeShare share_of(const LedgerRow& row) {
   if (row.is_bundle() || is_one_of({"copies", "state check"})) return TimeShare::kDevice;
   return TimeShare::kOther;
 }
-
-double own_work_ms(const RankProfile& profile) {
-  double out = profile.mean_step_ms;
-  for (const LedgerRow& row : profile.rows)
-    if (row.work == kWaitForBuckets) out -= row.ms;
-  return out;
-}
-
-}  // namespace
 
 double OpStatistics::skew() const {
   return mean.ms > 0 ? rank_ms[slowest()] / mean.ms - 1 : 0;

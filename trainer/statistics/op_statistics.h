@@ -42,6 +42,8 @@ enum class TimeShare : std::uint8_t {
 };
 inline constexpr std::size_t kTimeShareCount = static_cast<std::size_t>(TimeShare::kOther) + 1;
 
+TimeShare share_of(const LedgerRow& row);
+
 struct StepShares {
   std::array<double, kTimeShareCount> ms{};
   double fused_ms = 0;        ///< part of the device's time

@@ -32,13 +32,6 @@ double percent(double part, double whole) {
   return whole > 0 ? 100 * part / whole : 0;
 }
 
-/// A quantile of sorted values, 0 <= q <= 1; the nearest rank.
-double quantile(const std::vector<double>& sorted, double q) {
-  const auto last = static_cast<double>(sorted.size() - 1);
-  // NOLINTNEXTLINE(bugprone-incorrect-roundings): it is not negative
-  return sorted[static_cast<std::size_t>(q * last + 0.5)];
-}
-
 std::vector<double> sorted(std::vector<double> values) {
   std::ranges::sort(values);
   return values;
@@ -173,6 +166,12 @@ OrderedJson row_json(const OpStatistics& each, double step_ms, bool simulated) {
 }
 
 }  // namespace
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const auto last = static_cast<double>(sorted.size() - 1);
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): it is not negative
+  return sorted[static_cast<std::size_t>(q * last + 0.5)];
+}
 
 std::string describe_steps(const std::vector<RankProfile>& profiles) {
   const RankProfile& first = profiles[0];

@@ -9,6 +9,9 @@
 
 namespace lockstep {
 
+/// A quantile of sorted values, 0 <= q <= 1; the nearest rank.
+double quantile(const std::vector<double>& sorted, double q);
+
 /// One line each for the steps, their shares, and the rank that is late.
 std::string describe_steps(const std::vector<RankProfile>& profiles);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -76,6 +77,77 @@ void check_sum(const RankProfile& profile, double LedgerRow::*time, double step_
                 "damaged: its rows sum to {} ms, and a step takes {} ms", sum, step_ms);
 }
 
+std::int64_t step_number(const OrderedJson& json) {
+  LS_USER_CHECK(json.is_number_integer() && json >= -1 && json <= kMaxSteps,
+                "damaged: a step's number is {}", json.dump());
+  return json.get<std::int64_t>();
+}
+
+OddStep odd_step_of(const OrderedJson& json) {
+  OddStep out{.step = step_number(json.at("step")),
+              .ms = amount(json.at("ms")),
+              .first_of_program = json.at("first_of_program").get<bool>(),
+              .beyond_mean_ms = {}};
+  for (const auto& [part, ms] : json.at("beyond_mean_ms").items())
+    out.beyond_mean_ms.emplace_back(text(part), amount(ms));
+  std::ranges::stable_sort(out.beyond_mean_ms, std::greater(),
+                           &std::pair<std::string, double>::second);
+  return out;
+}
+
+void read_steps(const OrderedJson& json, RankProfile& to) {
+  for (const OrderedJson& ms : json.at("step_ms")) to.step_ms.push_back(amount(ms));
+  if (!json.contains("step_numbers")) return;  // of an older run
+  for (const OrderedJson& number : json.at("step_numbers"))
+    to.step_numbers.push_back(step_number(number));
+  LS_USER_CHECK(to.step_numbers.size() == to.step_ms.size(),
+                "damaged: it has the times of {} steps and the numbers of {}", to.step_ms.size(),
+                to.step_numbers.size());
+  for (const OrderedJson& odd : json.at("odd_steps")) to.odd_steps.push_back(odd_step_of(odd));
+}
+
+BucketMeans buckets_of(const OrderedJson& json) {
+  constexpr std::int64_t kMaxBuckets = 1 << 20;
+  BucketMeans out{.steps = whole(json, "steps", 1, kMaxSteps),
+                  .gradient_end_ms = amount(json.at("gradient_end_ms")),
+                  .update_begin_ms = amount(json.at("update_begin_ms")),
+                  .times = {}};
+  for (const OrderedJson& bucket : json.at("times"))
+    out.times.push_back({.bucket = whole(bucket, "bucket", 0, kMaxBuckets),
+                         .bytes = whole(bucket, "bytes", 0, kMaxSteps),
+                         .begin_ms = amount(bucket.at("begin_ms")),
+                         .end_ms = amount(bucket.at("end_ms")),
+                         .exposed_ms = amount(bucket.at("exposed_ms"))});
+  return out;
+}
+
+OrderedJson buckets_json(const BucketMeans& buckets) {
+  OrderedJson times = OrderedJson::array();
+  for (const BucketTime& time : buckets.times)
+    times.push_back({{"bucket", time.bucket},
+                     {"bytes", time.bytes},
+                     {"begin_ms", time.begin_ms},
+                     {"end_ms", time.end_ms},
+                     {"exposed_ms", time.exposed_ms}});
+  return {{"steps", buckets.steps},
+          {"gradient_end_ms", buckets.gradient_end_ms},
+          {"update_begin_ms", buckets.update_begin_ms},
+          {"times", std::move(times)}};
+}
+
+OrderedJson odd_steps_json(const std::vector<OddStep>& steps) {
+  OrderedJson out = OrderedJson::array();
+  for (const OddStep& step : steps) {
+    OrderedJson parts = OrderedJson::object();
+    for (const auto& [part, ms] : step.beyond_mean_ms) parts[part] = ms;
+    out.push_back({{"step", step.step},
+                   {"ms", step.ms},
+                   {"first_of_program", step.first_of_program},
+                   {"beyond_mean_ms", std::move(parts)}});
+  }
+  return out;
+}
+
 SimulatedSteps simulated_of(const OrderedJson& json) {
   SimulatedSteps out{.device = text(json.at("device")),
                      .steps = whole(json, "steps", 1, kMaxSteps),
@@ -96,7 +168,8 @@ RankProfile profile_of(const OrderedJson& json) {
   out.steps = whole(json, "steps", 0, kMaxSteps);
   out.left_out = whole(json, "left_out", 0, kMaxSteps);
   out.mean_step_ms = amount(json.at("mean_step_ms"));
-  for (const OrderedJson& ms : json.at("step_ms")) out.step_ms.push_back(amount(ms));
+  read_steps(json, out);
+  if (json.contains("buckets")) out.buckets = buckets_of(json.at("buckets"));
   const bool simulated = json.contains("simulated");
   if (simulated) out.simulated = simulated_of(json.at("simulated"));
   for (const OrderedJson& row : json.at("rows")) {
@@ -120,7 +193,10 @@ RankProfile profile_of(const Ledger& ledger) {
   out.steps = ledger.steps();
   out.left_out = ledger.left_out();
   out.mean_step_ms = ledger.mean_step_ms();
-  out.step_ms = ledger.step_ms();
+  const LedgerSteps times = ledger.last_steps();
+  out.step_ms = times.step_ms();
+  out.step_numbers = times.step_numbers();
+  out.odd_steps = times.odd_steps();
   out.rows = ledger.rows();
   return out;
 }
@@ -146,7 +222,10 @@ std::string to_json(const RankProfile& profile) {
       {"left_out", profile.left_out},
       {"mean_step_ms", profile.mean_step_ms},
       {"step_ms", profile.step_ms},
+      {"step_numbers", profile.step_numbers},
+      {"odd_steps", odd_steps_json(profile.odd_steps)},
   };
+  if (profile.buckets.steps > 0) out["buckets"] = buckets_json(profile.buckets);
   if (simulated)
     out["simulated"] = {{"device", profile.simulated.device},
                         {"steps", profile.simulated.steps},

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -50,9 +51,8 @@ OrderedJson causes_json(const Explanation& explanation) {
   return out;
 }
 
-/// Adds the line to the tally if it is this rank's.
-void read_line(const OrderedJson& json, int rank, CauseTally& to) {
-  if (json.at("rank").get<int>() != rank) return;
+/// Adds the line to the tally.
+void add_to_tally(const OrderedJson& json, CauseTally& to) {
   Explanation explanation;
   const auto remedy = json.value("remedy", std::string());
   // Older files have only the remedy of the main cause.
@@ -77,6 +77,63 @@ void read_line(const OrderedJson& json, int rank, CauseTally& to) {
   to.add(explanation, json.at("event") == "loaded", json.at("seconds").get<double>());
 }
 
+/// What a terminal would take for commands is left out.
+std::string terminal_text(const std::string& text) {
+  std::string out = text;
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+  return out;
+}
+
+double time_of(const OrderedJson& json) {
+  constexpr double kMaxTime = 1e12;
+  const auto out = json.get<double>();
+  LS_USER_CHECK(out >= 0 && out <= kMaxTime, "a time of {}", json.dump());
+  return out;
+}
+
+CompilationEvent event_of(const OrderedJson& json) {
+  CompilationEvent out;
+  out.step = json.at("step").get<std::int64_t>();
+  const auto event = json.at("event").get<std::string>();
+  LS_USER_CHECK(event == "loaded" || event == "compiled", "there is no event {}", event);
+  out.loaded = event == "loaded";
+  out.seconds = time_of(json.at("seconds"));
+  out.cause = json.at("cause").get<std::string>();
+  LS_USER_CHECK(parse_cause(out.cause).has_value(), "there is no cause {}",
+                json.at("cause").dump());
+  out.text = terminal_text(json.value("text", std::string()));
+  out.remedy = terminal_text(json.value("remedy", std::string()));
+  if (json.contains("passes"))
+    for (const auto& [pass, ms] : json.at("passes").items())
+      out.passes.emplace_back(terminal_text(pass), time_of(ms));
+  return out;
+}
+
+/// Calls `read` with each line of this rank.
+template <class F>
+void for_each_line(const std::string& run_folder, int rank, const F& read) {
+  for (const std::string& path :
+       {compilations_path(run_folder), compilations_path(run_folder, rank)}) {
+    // A pipe or a device may never end.
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) continue;
+    std::ifstream file(path);
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+      if (OrderedJson::parse(line, nullptr, false).is_discarded())
+        continue;  // cut short as the disk was full
+      try {
+        (void)JsonPlace::parse(line, JsonSource{.name = "JSON", .line = 0});  // it is strict
+        const OrderedJson json = OrderedJson::parse(line);
+        if (json.at("rank").get<int>() == rank) read(json);
+      } catch (const std::exception& e) {
+        raise(ErrorKind::kUsage, "{}:{}: not a line of a compilation: {}", path, number, e.what());
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string compilations_path(const std::string& run_folder) {
@@ -89,22 +146,13 @@ std::string compilations_path(const std::string& run_folder, int rank) {
 
 CauseTally read_compilations(const std::string& run_folder, int rank) {
   CauseTally out;
-  for (const std::string& path :
-       {compilations_path(run_folder), compilations_path(run_folder, rank)}) {
-    std::ifstream file(path);
-    std::string line;
-    for (int number = 1; std::getline(file, line); ++number) {
-      if (OrderedJson::parse(line, nullptr, false).is_discarded())
-        continue;  // cut short as the disk was full
-      try {
-        read_line(OrderedJson::parse(
-                      JsonPlace::parse(line, JsonSource{.name = "JSON", .line = 0}).dump()),
-                  rank, out);
-      } catch (const std::exception& e) {
-        raise(ErrorKind::kUsage, "{}:{}: not a line of a compilation: {}", path, number, e.what());
-      }
-    }
-  }
+  for_each_line(run_folder, rank, [&](const OrderedJson& json) { add_to_tally(json, out); });
+  return out;
+}
+
+std::vector<CompilationEvent> read_compilation_events(const std::string& run_folder, int rank) {
+  std::vector<CompilationEvent> out;
+  for_each_line(run_folder, rank, [&](const OrderedJson& json) { out.push_back(event_of(json)); });
   return out;
 }
 
@@ -127,6 +175,10 @@ std::string to_json(const CompilationRecord& record, int rank) {
   out["cut"] = record.cut.end.reason;
   out["line"] = record.cut.end.line;
   out["mode"] = record.cut.mode;
+  if (!record.pass_ms.empty()) {
+    OrderedJson& passes = out["passes"] = OrderedJson::object();
+    for (const auto& [pass, ms] : record.pass_ms) passes[pass] = ms;
+  }
   out["structure"] = record.structure.hex();
   out["nodes"] = record.nodes;
   out["inputs"] = record.inputs;

@@ -4,12 +4,15 @@
 //    "cause": "input_shape", "causes": ["input_shape"], "misses": 5, "alike": 4,
 //    "text": "batch.tokens[length]: 57 -> 61", "remedy": "pad it to a few sizes: ...",
 //    "relative": 4, "cut": "step end", "line": "main.cpp:41", "mode": "training, f32",
+//    "passes": {"canonicalize": 1.2, ..., "kernels": 801.5},
 //    "structure": "9f2c...", "nodes": 2210, "inputs": 41, "outputs": 76, "consequences": 311,
 //    "differences": [{"cause": "input_shape", "subject": "batch.tokens[length]", "from": "57",
 //                     "to": "61", "line": "gpt.cpp:120", "scope": "wte", "derived": false,
 //                     "remedy": "pad it ..."}, ...]}
+// "passes" are ms of both programs by pass, of what was compiled; lines of older runs lack them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +36,20 @@ std::string compilations_path(const std::string& run_folder, int rank);
 /// truncated last line. Error kUsage, naming file and line, for any other line that to_json did not
 /// write.
 CauseTally read_compilations(const std::string& run_folder, int rank);
+
+/// A line, without what the tally is for.
+struct CompilationEvent {
+  std::int64_t step = 0;
+  bool loaded = false;  ///< from the disk, instead of compiled
+  double seconds = 0;
+  std::string cause = {};   ///< the name of the main one
+  std::string text = {};    ///< "batch.tokens[length]: 57 -> 61"; empty for the first of its kind
+  std::string remedy = {};  ///< empty: nothing needs one
+  PassMs passes = {};
+};
+
+/// The same lines, one by one.
+std::vector<CompilationEvent> read_compilation_events(const std::string& run_folder, int rank);
 
 class CompilationsFile {
  public:

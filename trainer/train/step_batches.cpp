@@ -32,6 +32,9 @@ StepBatches::StepBatches(RankRuntime& runtime, const DataLoader& data, const Ste
       loading_(loader_options(data, plan, options)),
       loader_(data.dataset(), plan.sampler, loading_),
       feed_(loader_, runtime.device(), data.options().device_prefetch, step_bytes(data, loading_)) {
+  runtime.set_batch_room(
+      batches_on_device(runtime.device().options(), data.options().device_prefetch) *
+      step_bytes(data, loading_));
 }
 
 LoaderOptions StepBatches::loader_options(const DataLoader& data, const StepPlan& plan,

@@ -114,7 +114,7 @@ TEST(Ledger, SumsToTheWallTimeOfTheSteps) {
   for (int i = 0; i < 6; ++i) rank.step();
   rank.engine.wait();
   const std::vector<LedgerRow> rows = rank.ledger.rows();
-  const std::vector<double> steps = rank.ledger.step_ms();
+  const std::vector<double> steps = rank.ledger.last_steps().step_ms();
   EXPECT_THAT(steps, SizeIs(5));
   EXPECT_THAT(rows, Each(Field(&LedgerRow::ms, testing::Ge(0))));
   const double mean = std::accumulate(steps.begin(), steps.end(), 0.0) / 5;
@@ -234,7 +234,7 @@ TEST(Ledger, KeepsFewProgramsAndTheTimesOfAll) {
   const auto kept = std::ranges::count_if(made, [](const auto& p) { return !p.expired(); });
   EXPECT_EQ(kept, 2);
   const std::vector<LedgerRow> rows = ledger.rows();
-  EXPECT_THAT(ledger.step_ms(), SizeIs(10));
+  EXPECT_THAT(ledger.last_steps().step_ms(), SizeIs(10));
   EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums").ms, 4.45);
   EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums").min_ms, 4.45);
   EXPECT_DOUBLE_EQ(find(rows, "step", "idle").ms, 1);
@@ -314,8 +314,24 @@ TEST(Ledger, LeavesOutEvaluationsAndReads) {
   }
   const Tensor z = rank.p + rank.p;
   EXPECT_THAT(values_of(z), SizeIs(2));
-  EXPECT_THAT(rank.ledger.step_ms(), SizeIs(3));
+  EXPECT_THAT(rank.ledger.last_steps().step_ms(), SizeIs(3));
   EXPECT_EQ(rank.ledger.mean_step_ms(), before);
+}
+
+TEST(Ledger, NumbersItsStepsAndTellsTheFirstOfAProgram) {
+  MeasuredRank rank;
+  for (int i = 5; i < 9; ++i) {
+    rank.engine.set_step(i);
+    rank.step();
+    rank.engine.wait();
+  }
+  const LedgerSteps times = rank.ledger.last_steps();
+  EXPECT_THAT(times.step_numbers(), testing::ElementsAre(6, 7, 8));
+  const std::vector<OddStep> odd = times.odd_steps();
+  ASSERT_FALSE(odd.empty());
+  EXPECT_EQ(odd[0].step, 5);
+  EXPECT_TRUE(odd[0].first_of_program);
+  EXPECT_LT(odd[0].ms, 1) << "from its execution, not from the clock's begin";
 }
 
 /// The mean time of a row of no program, 0 if there is none.

@@ -70,6 +70,37 @@ TEST(RankProfile, IsReadAsItWasWritten) {
     EXPECT_EQ(to_json(parse_rank_profile(to_json(profile), "here")), to_json(profile));
 }
 
+TEST(RankProfile, NumbersStepsAndKeepsOddOnes) {
+  const RankProfile read = parse_rank_profile(to_json(measured_profile()), "here");
+  EXPECT_THAT(read.step_numbers, SizeIs(3));
+  ASSERT_FALSE(read.odd_steps.empty());
+  EXPECT_TRUE(read.odd_steps[0].first_of_program);
+  auto older = nlohmann::json::parse(to_json(measured_profile()));
+  older.erase("step_numbers");
+  older.erase("odd_steps");
+  EXPECT_THAT(parse_rank_profile(older.dump(), "here").step_ms, SizeIs(3));
+  EXPECT_THAT(parse_rank_profile(older.dump(), "here").odd_steps, IsEmpty());
+}
+
+TEST(RankProfile, HasTheTimesOfBuckets) {
+  RankProfile profile = measured_profile();
+  EXPECT_THAT(to_json(profile), Not(HasSubstr("buckets")));
+  profile.buckets = {
+      .steps = 3,
+      .gradient_end_ms = 4,
+      .update_begin_ms = 5,
+      .times = {{.bucket = 0, .bytes = 64, .begin_ms = 3, .end_ms = 4.5, .exposed_ms = 0.5}}};
+  const std::string text = to_json(profile);
+  const RankProfile read = parse_rank_profile(text, "here");
+  EXPECT_EQ(to_json(read), text);
+  EXPECT_EQ(read.buckets.times.at(0).end_ms, 4.5);
+  auto json = nlohmann::json::parse(text);
+  json["buckets"]["times"][0]["bytes"] = -1;
+  EXPECT_EQ(profile_error(json.dump()), "here: damaged: bytes is -1");
+  json["buckets"]["steps"] = 0;
+  EXPECT_EQ(profile_error(json.dump()), "here: damaged: steps is 0");
+}
+
 /// As files did not before there was any.
 TEST(RankProfile, HasVirtualTimesOnlyOfARunThatKeptThem) {
   EXPECT_THAT(to_json(measured_profile()), Not(HasSubstr("sim")));
@@ -117,6 +148,10 @@ TEST(RankProfile, RefusesFiguresThatCannotBe) {
   EXPECT_EQ(with("ranks", 1.5), "here: damaged: ranks is 1.5");
   EXPECT_EQ(with("steps", -1), "here: damaged: steps is -1");
   EXPECT_EQ(with("step_ms", {1e300}), "here: damaged: a figure is 1e+300");
+  EXPECT_EQ(with("step_numbers", {1}),
+            "here: damaged: it has the times of 3 steps and the numbers of 1");
+  EXPECT_EQ(with("step_numbers", {1, 2, -2}), "here: damaged: a step's number is -2");
+  EXPECT_THAT(with("odd_steps", {{{"step", 1}}}), HasSubstr("here: damaged: "));
   EXPECT_THAT(with("mean_step_ms", 0), HasSubstr("here: damaged: its rows sum to "));
   EXPECT_THAT(with("rows", nlohmann::json::array()), HasSubstr("its rows sum to 0 ms"));
 }

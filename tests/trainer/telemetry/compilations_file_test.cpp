@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/engine/rank.h"
+#include "tests/fixtures/error_of.h"
 #include "tests/fixtures/file_contents.h"
 #include "tests/fixtures/temporary_folder.h"
 
@@ -85,6 +86,50 @@ TEST(CompilationsFile, IsReadAsTheTallyOfOneRank) {
   EXPECT_EQ(read.table(), expected.table());
   EXPECT_THAT(read.table(), testing::HasSubstr("batch.x[0]: 2 -> 3"));
   EXPECT_EQ(read_compilations(run.path(), 2).misses(), 0);
+}
+
+TEST(CompilationsFile, IsReadEventByEventWithTheTimesOfPasses) {
+  const TemporaryFolder run;
+  const std::vector<CompilationRecord> records = growing_batch();
+  {
+    CompilationsFile file(0);
+    file.open(compilations_path(run.path()), Log::null());
+    for (const CompilationRecord& record : records) file.add(record);
+    CompilationRecord loaded = records[1];
+    loaded.loaded = true;
+    loaded.pass_ms.clear();
+    file.add(loaded);
+  }
+  const std::vector<CompilationEvent> events = read_compilation_events(run.path(), 0);
+  ASSERT_EQ(events.size(), 3U);
+  EXPECT_EQ(events[0].cause, "first_compile");
+  EXPECT_EQ(events[0].text, "");
+  EXPECT_EQ(events[1].text, "batch.x[0]: 2 -> 3");
+  EXPECT_FALSE(events[1].loaded);
+  EXPECT_EQ(events[1].seconds, records[1].seconds);
+  EXPECT_EQ(events[1].passes, records[1].pass_ms);
+  ASSERT_FALSE(events[1].passes.empty());
+  EXPECT_EQ(events[1].passes.front().first, "canonicalize");
+  EXPECT_EQ(events[1].passes.back().first, "kernels");
+  EXPECT_TRUE(events[2].loaded);
+  EXPECT_TRUE(events[2].passes.empty());
+  EXPECT_TRUE(read_compilation_events(run.path(), 1).empty());
+}
+
+TEST(CompilationsFile, RefusesEventsThatCannotBe) {
+  const Json line = Json::parse(to_json(growing_batch()[1], 0));
+  const auto error_with = [&](const char* key, const Json& value) {
+    const TemporaryFolder run;
+    Json changed = line;
+    changed[key] = value;
+    std::ofstream(compilations_path(run.path())) << changed.dump() << "\n";
+    return usage_error([&] { (void)read_compilation_events(run.path(), 0); });
+  };
+  EXPECT_EQ(error_with("seconds", 1), "no error");
+  EXPECT_THAT(error_with("seconds", -1), testing::HasSubstr("a time of -1"));
+  EXPECT_THAT(error_with("event", "made"), testing::HasSubstr("there is no event made"));
+  EXPECT_THAT(error_with("cause", "luck"), testing::HasSubstr("there is no cause \"luck\""));
+  EXPECT_THAT(error_with("passes", {{"fuse", 1e300}}), testing::HasSubstr("a time of 1e+300"));
 }
 
 TEST(CompilationsFile, KeepsWhatIsNotedOnAChange) {

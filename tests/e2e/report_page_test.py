@@ -1,0 +1,670 @@
+"""The page of a report in a browser: every section shows its data, figures are those of the data, texts stay texts,
+and what can be pressed, typed or pointed at does what it says."""
+import copy
+import json
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import lockstep_runs
+import report_browser
+import report_samples
+from lockstep_runs import Job, Run, corpus, small_gpt
+from report_browser import TEXTS_THAT_MEET, WHAT_STICKS_OUT, WIDTHS, Browser, ReportTest
+from report_samples import HOSTILE, SECTIONS, report
+
+LOSS = "#learning .charts.main svg"
+#: As the style sheet names them: two grounds, texts, and the colours of series.
+COLOURS = ["paper", "panel", "ink", "soft", "accent", "warn", "good", "bad", *(f"c{i}" for i in range(8))]
+
+
+def setUpModule():
+    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    unittest.addModuleCleanup(folder.cleanup)
+    ReportTest.browser = Browser(Path(folder.name))
+    unittest.addModuleCleanup(ReportTest.browser.close)
+
+
+class PageTest(ReportTest):
+    """Tests of made-up reports."""
+    full = report(report_samples.full_run())
+    run_ = full["runs"][0]
+
+
+class FullReport(PageTest):
+    """Of one page, which no test changes but for opening tables."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.browser.show("full", cls.full)
+
+    def test_every_section_has_its_finding_sources_and_charts(self):
+        for name in SECTIONS:
+            with self.subTest(name):
+                self.assertEqual(self.browser.text(f"#{name} .finding"), self.run_[name]["finding"])
+                self.assertEqual(self.browser.texts(f"#{name} .sources code"), self.run_[name]["sources"])
+        charts = {name: len(self.browser.all(f"#{name} .drawing > svg")) for name in SECTIONS}
+        self.assertEqual(charts, {"verdict": 0, "learning": 13, "step": 3, "ranks": 1, "ops": 1, "memory": 3,
+                                  "compilation": 1,
+                                  "communication": 1, "graph": 1, "foresight": 2, "reproduce": 0})
+
+    def test_every_chart_says_what_it_shows_and_has_a_table_and_csv(self):
+        lacking = self.browser.script("""return [...document.querySelectorAll('figure')].filter((figure) =>
+            figure.querySelector('.drawing > svg').getAttribute('aria-label').length < 20 ||
+            !figure.querySelector('.drawing > svg').children.length ||
+            figure.querySelectorAll('button.csv').length !== 1 ||
+            figure.querySelectorAll('details.data > summary').length !== 1)
+            .map((figure) => figure.textContent.slice(0, 60))""")
+        self.assertEqual(lacking, [])
+        self.assertEqual(self.browser.script("""return [...document.querySelectorAll('button, a, input, select')]
+            .filter((each) => !(each.textContent.trim() || each.getAttribute('aria-label') || each.closest('label')))
+            .length"""), 0)
+        self.browser.script("for (const each of document.querySelectorAll('figure details.data')) each.open = true")
+        self.browser.script("return new Promise((done) => setTimeout(done, 100))")
+        self.assertEqual(self.browser.script("""
+            return [...document.querySelectorAll('figure')].filter((each) => !each.querySelector('td')).length"""), 0)
+
+    def test_figures_are_those_of_the_data(self):
+        self.assert_rows("Ranks", self.run_["ranks"]["ranks"], {"rank": "rank", "mean step, ms": "mean_step_ms",
+            "work, ms": "work_ms",
+                                                               "wait for others, ms": "wait_ms", "host, ms": "host_ms"})
+        self.assert_rows("Steps unlike the others", self.run_["step"]["strip"]["odd"],
+                         {"step": "step", "time, ms": "ms"})
+        self.assert_rows("Buckets", self.run_["communication"]["buckets"], {"bucket": "bucket", "size": "bytes",
+            "begin, ms": "begin_ms",
+                                                                          "end, ms": "end_ms",
+                                                                          "exposed, ms": "exposed_ms"})
+        self.assert_rows("Programs compiled and loaded", self.run_["compilation"]["events"],
+                         {"step": "step", "time, s": "seconds"})
+        self.assert_rows("Predicted steps on more devices", self.run_["foresight"]["scaling"], {
+            "devices": "devices", "step, ms": "step_ms", "at least, ms": "low_ms", "at most, ms": "high_ms",
+            "all-reduce": "all_reduce_share"})
+        self.assert_rows("Time by class", self.run_["ops"]["by"]["class"], {
+            "time, ms": "ms", "of the step": "share", "least, ms": "least_ms", "calls": "count", "places": "places",
+            "work per step": "flops",
+            "moved": "bytes", "of the limit": "of_limit", "between ranks": "skew", "simulated, ms": "sim_ms"})
+        values = self.run_["memory"]["programs"][0]["values"]
+        self.assert_rows("Largest values of the gradient program", values[:20],
+                         {"size": "bytes", "from command": "first", "to command": "last"})
+
+    def assert_rows(self, caption, data, columns):
+        rows = [dict(row) for row in self.browser.rows(caption)]
+        self.assertEqual(len(rows), len(data), caption)
+        for row, each in zip(rows, data):
+            for column, key in columns.items():
+                self.assert_figure(row[column], each.get(key))
+
+    def test_the_waterfall_sums_to_the_step(self):
+        bars = self.browser.script("""return [...document.querySelectorAll('.waterfall .row rect.bar')]
+            .map((bar) => [Number(bar.getAttribute('x')), Number(bar.getAttribute('width'))])""")
+        end = 0.0
+        for start, width in bars[:-1]:
+            self.assertAlmostEqual(start, end, delta=1.0)
+            end = start + width
+        self.assertAlmostEqual(end, sum(bars[-1]), delta=1.0)
+        figures = self.browser.texts(".waterfall .figure-text")
+        for text, part in zip(figures, self.run_["step"]["waterfall"]):
+            self.assert_figure(text, part["ms"])
+        self.assert_figure(figures[-1], self.run_["step"]["mean_ms"])
+
+    def test_the_heat_map_shows_deviations_from_rows(self):
+        texts = self.browser.texts(".heat g g text")
+        expected = [ms / (sum(row) / len(row)) - 1 for row in self.run_["ranks"]["ms"] for ms in row]
+        self.assertEqual(len(texts), len(expected))
+        for text, value in zip(texts, expected):
+            self.assert_figure(text.lstrip("+"), value)
+
+
+class RealReports(ReportTest):
+    """Of runs that are trained here: 4 ranks, a resumed one, one without a ledger, a damaged one."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp(prefix="ls-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.addClassCleanup(lockstep_runs.stop_jobs)
+        config = small_gpt(corpus(cls.folder), training__max_steps=16, eval__interval=8, logging__interval=2,
+                           checkpoint__save_interval=8)
+        cls.measured = Run(cls.folder, "measured", {**config, "profile": {"ledger": True}})
+        cls.measured.train("training.max_steps=8")
+        cls.measured.train(ranks=4, resume="auto")
+        cls.plain = Run(cls.folder, "plain", config)
+        cls.plain.train()
+        damaged = cls.folder / "damaged"
+        shutil.copytree(cls.measured.path, damaged)
+        (damaged / "profile" / "program.json").write_text("{")
+        for name, runs in (("real", [cls.measured.path]), ("real plain", [cls.plain.path]), ("real damaged", [damaged]),
+                           ("real two", [cls.measured.path, cls.plain.path])):
+            html = cls.folder / f"{name}.html"
+            outcome = Job(["report", *runs, "--output", html], cls.folder).wait()
+            if outcome.code != 0:
+                raise AssertionError(outcome)
+            cls.browser.write(name, html.read_text())
+
+    def test_every_section_shows_what_the_run_recorded(self):
+        self.browser.show("real")
+        for name in SECTIONS:
+            self.assertTrue(self.browser.text(f"#{name} .finding"), name)
+            self.assertTrue(self.browser.texts(f"#{name} .sources code"), name)
+        charts = {name: len(self.browser.all(f"#{name} .drawing > svg")) for name in SECTIONS}
+        for name in ("learning", "step", "ranks", "ops", "memory", "communication", "graph"):
+            self.assertGreater(charts[name], 0, name)
+        self.assertIn("resume", " ".join(self.browser.texts("#learning .legend, #learning .keys, #learning")))
+
+    def test_figures_are_those_of_the_profile(self):
+        self.browser.show("real")
+        told = json.loads(Job(["profile", self.measured.path, "--json"], self.folder).wait().out)
+        shown = [dict(row) for row in self.browser.rows("Ranks")]
+        self.assertEqual(len(shown), 4)
+        for row, rank in zip(shown, told["ranks"]):
+            self.assert_figure(row["mean step, ms"], rank["mean_step_ms"])
+        shown = [dict(row) for row in self.browser.rows("Time by class")]
+        self.assertEqual(len(shown), len(told["rows"]))
+        for row, each in zip(shown, told["rows"]):
+            self.assertEqual((row["program"], row["work"]), (each["program"], each["work"]))
+            self.assert_figure(row["time, ms"], each["ms"])
+            self.assert_figure(row["least, ms"], each["least_ms"])
+
+    def test_nothing_sticks_out_or_meets(self):
+        for name in ("real", "real plain", "real damaged", "real two"):
+            for width in WIDTHS:
+                with self.subTest(name, width=width):
+                    self.browser.show(name, width=width)
+                    self.assertEqual(self.browser.script(WHAT_STICKS_OUT), [])
+                    self.assertEqual(self.browser.script(TEXTS_THAT_MEET), [])
+
+    def test_what_is_missing_or_damaged_is_said(self):
+        self.browser.show("real plain")
+        self.assertIn("profile.ledger=true", self.browser.text("#memory"))
+        self.browser.show("real damaged")
+        self.assertIn("program.json", self.browser.text("body"))
+        self.browser.show("real two")
+        self.assertIn("profile.ledger", self.browser.text("body"))
+
+
+class ReportPage(PageTest):
+    # What is there.
+
+    def test_verdict_links_to_sections(self):
+        self.browser.open("full", self.full)
+        self.assertEqual(self.browser.text("#verdict .state"), "State: finished")
+        self.assertEqual(self.browser.texts("#verdict dt"), [fact["name"] for fact in self.run_["verdict"]["facts"]])
+        self.browser.one("#verdict .looks a").click()
+        top = self.browser.script("return document.getElementById('ranks').getBoundingClientRect().top")
+        self.assertLess(abs(top), 300)
+
+    def test_far_charts_wait_until_they_are_near_or_printed(self):
+        empty = "return [...document.querySelectorAll('.drawing > svg')].filter((svg) => !svg.children.length).length"
+        self.browser.open("full", self.full)
+        self.assertGreater(self.browser.script(empty), 5)
+        pdf = self.browser.command("Page.printToPDF")["data"]
+        self.assertGreater(len(pdf), 50_000)
+        self.assertEqual(self.browser.script(empty), 0)
+
+    def test_print_shows_no_buttons(self):
+        self.browser.show("full", self.full, dark=True)
+        self.browser.command("Emulation.setEmulatedMedia", media="print")
+        self.assertEqual([each for each in self.browser.all("#navigation, .tools, .controls") if each.is_displayed()],
+                         [])
+        self.assertEqual(self.background(), "rgb(255, 255, 255)")
+
+    def test_a_section_says_what_it_lacks(self):
+        self.browser.show("poor", report(report_samples.poor_run()))
+        for name in SECTIONS:
+            self.assertIn(f"train it with profile.ledger=true to see {name}", self.browser.text(f"#{name} .notice"))
+
+    def test_empty_objects_are_no_errors(self):
+        self.browser.show("empty", report(report_samples.empty_run(),
+                                          notices=["runs/a/profile/rank-1.json is damaged"]))
+        self.assertEqual(len(self.browser.all("main section > .notice")), len(SECTIONS))
+        self.assertEqual(self.browser.texts(".top .notice"), ["runs/a/profile/rank-1.json is damaged"])
+        self.browser.show("nothing", report({"name": "nothing", "folder": "f"}))
+        self.assertEqual(len(self.browser.all("main section > .notice")), len(SECTIONS))
+
+    def test_any_field_may_be_absent(self):
+        run = report_samples.short(report_samples.full_run(points=8, steps=20, ranks=2))
+        runs = [{"name": name, "folder": name, **changed} for name, changed in variants(run)]
+        self.assertGreater(len(runs), 100)
+        # Learning shows all runs at once; of the other sections one is shown at a time.
+        self.browser.show("variants of learning", report(*(run for run in runs if "learning" in run)))
+        self.browser.open("variants", report(*(run for run in runs if "learning" not in run)))
+        odd = self.browser.script("""
+            const select = document.getElementById('run');
+            const odd = [];
+            for (let i = 0; i < select.options.length; ++i) {
+              select.value = i;
+              select.dispatchEvent(new Event('change'));
+              dispatchEvent(new Event('beforeprint'));
+              const text = document.getElementById('report').textContent;
+              const words = text.match(/NaN|undefined|null|Infinity|\\[object/);
+              if (words) odd.push(`${words[0]} without ${select.options[i].textContent}`);
+            }
+            return odd;""")
+        self.assertEqual(odd, [])
+
+    def test_other_data_is_refused_in_words(self):
+        self.browser.write("other", report_samples.assemble({"format": "something"}))
+        self.browser.open("other")
+        self.assertIn("no data of a lockstep report", self.browser.text("#report"))
+        self.assertEqual(len(self.browser.errors()), 1)
+
+    # Room.
+
+    def test_nothing_sticks_out_or_meets(self):
+        samples = {"full": self.full, "long": report(report_samples.long_run()), "hostile": hostile(),
+                   "several": report_samples.eight_runs(100),
+                   "poor": report(report_samples.poor_run())}
+        for name, data in samples.items():
+            for width in WIDTHS:
+                with self.subTest(name, width=width):
+                    self.browser.show(name, data, width)
+                    self.assertEqual(self.browser.script(WHAT_STICKS_OUT), [])
+                    self.assertEqual(self.browser.script(TEXTS_THAT_MEET), [])
+                    self.assertNotIn("", self.browser.texts(".drawing .row text"))
+
+    def test_ticks_of_logarithms_do_not_meet(self):
+        for width in WIDTHS:
+            self.browser.show("full", self.full, width)
+            self.browser.script("document.querySelector('#learning .toggle[aria-pressed]').click()")
+            self.browser.draw_all()
+            self.assertEqual(self.browser.script(TEXTS_THAT_MEET), [])
+
+    def test_the_size_of_the_window_changes_the_charts(self):
+        self.browser.show("full", self.full)
+        self.browser.command("Emulation.setDeviceMetricsOverride", width=620, height=900, deviceScaleFactor=1,
+                             mobile=False)
+        self.browser.script("return new Promise((done) => setTimeout(done, 200))")
+        self.browser.draw_all()
+        self.assertEqual(self.browser.script(WHAT_STICKS_OUT), [])
+        self.assertEqual(self.browser.script(TEXTS_THAT_MEET), [])
+
+    def test_eight_runs_open_fast(self):
+        self.browser.open("eight", report_samples.eight_runs())
+        taken = lambda: self.browser.script("return performance.getEntriesByType('navigation')[0].domComplete")
+        for _ in range(3):  # on a machine that is busy with other tests
+            if taken() < 2000:
+                break
+            self.browser.open("eight")
+        self.assertLess(taken(), 2000)
+
+    def test_colours_are_legible_in_both_themes(self):
+        for dark in (False, True):
+            self.browser.open("full", self.full, dark=dark)
+            found = self.browser.script("""
+                const probe = document.createElement('i');
+                document.body.append(probe);
+                return arguments[0].map((name) => {
+                  probe.style.color = `var(--${name})`;
+                  return [name, getComputedStyle(probe).color.match(/\\d+/g).map(Number)];
+                });""", COLOURS)
+            colours = dict(found)
+            for name, colour in found[2:]:
+                least = 3 if name.startswith("c") else 4.5
+                self.assertGreaterEqual(contrast(colour, colours["paper"]), least, (name, dark))
+            self.assertGreaterEqual(contrast(colours["soft"], colours["panel"]), 4.5)
+
+    # Texts.
+
+    def test_hostile_texts_stay_texts(self):
+        data = hostile()
+        self.browser.show("hostile", data)
+        self.assertEqual(self.browser.script("return [document.scripts.length, document.images.length]"), [3, 0])
+        handlers = self.browser.script("""return [...document.querySelectorAll('*')]
+            .flatMap((each) => each.getAttributeNames()).filter((name) => name.startsWith('on'))""")
+        self.assertEqual(handlers, [])
+        for name in SECTIONS:
+            self.assertEqual(self.browser.text(f"#{name} .finding"), data["runs"][0][name]["finding"])
+        for row, each in zip(self.browser.rows("Steps unlike the others"), data["runs"][0]["step"]["strip"]["odd"]):
+            self.assertEqual(dict(row)["cause"], each["cause"])
+            self.assertEqual(dict(row)["what"], each["text"])
+        self.assertEqual(self.browser.texts(".top .notice"), list(HOSTILE))
+        self.assertEqual(self.browser.script("return [typeof Object.prototype.ms, document.title.length < 200]"),
+                         ["undefined", True])
+
+    def test_a_cut_text_shows_all_of_itself(self):
+        self.browser.show("hostile", hostile())
+        cell = next(each for each in self.browser.all("#ops td .clip")
+                    if each.get_attribute("textContent") == "x" * 10_000)
+        self.browser.script("arguments[0].scrollIntoView({block: 'center'})", cell)
+        self.point_at(cell)
+        self.assertIn("x" * 1000, self.browser.text("#tip"))
+        height = cell.size["height"]
+        self.browser.script("arguments[0].focus()", cell)
+        self.assertGreater(cell.size["height"], 3 * height)
+
+    def test_marks_of_direction_end_with_their_text(self):
+        turned = copy.deepcopy(self.full)
+        turned["runs"][0]["compilation"]["causes"][0]["what"] = HOSTILE[2]
+        self.browser.show("turned", turned)
+        left = self.browser.script("""
+            const costs = [...document.querySelectorAll('.cost')];
+            const cost = costs.find((each) => each.textContent.startsWith('1 compiled'));
+            const place = (at) => {
+              const range = document.createRange();
+              range.setStart(cost.firstChild, at);
+              range.setEnd(cost.firstChild, at + 1);
+              return range.getBoundingClientRect().left;
+            };
+            return [place(0), place(5)];""")
+        self.assertLess(left[0], left[1])
+
+    # Hands.
+
+    def test_a_drag_zooms_all_charts_and_a_double_click_shows_all(self):
+        self.browser.open("full", self.full)
+        before = self.browser.texts(f"{LOSS} .axis:not(.grid) .tick text")
+        path = self.path()
+        self.drag(LOSS, 0.3, 0.5)
+        self.wait_a_frame()
+        after = self.browser.texts(f"{LOSS} .axis:not(.grid) .tick text")
+        self.assertNotEqual(before, after)
+        first, last = (int(text.replace(",", "")) for text in (after[0], after[-1]))
+        self.assertTrue(1200 < first < last < 2700, after)
+        self.browser.script("document.querySelectorAll('#learning .charts svg')[1].scrollIntoView()")
+        self.wait_a_frame()
+        self.assertNotIn("4,000", self.browser.texts("#learning .charts:not(.main) svg .tick text")[:12])
+        self.browser.script(f"document.querySelector('{LOSS}').scrollIntoView({{block: 'center'}})")
+        self.action().move_to_element(self.browser.one(LOSS)).double_click().perform()
+        self.wait_a_frame()
+        self.assertEqual(self.browser.texts(f"{LOSS} .axis:not(.grid) .tick text"), before)
+        self.assertEqual(self.path(), path)
+
+    def test_the_wheel_zooms_only_a_chart_with_the_focus(self):
+        self.browser.open("full", self.full)
+        path = self.path()
+        self.centre(LOSS)
+        self.wheel(LOSS)
+        self.assertEqual(self.path(), path)
+        self.centre(LOSS)
+        self.action().move_to_element(self.browser.one(LOSS)).click().perform()
+        scrolled = self.browser.script("return scrollY")
+        self.wheel(LOSS)
+        self.assertNotEqual(self.path(), path)
+        self.assertEqual(self.browser.script("return scrollY"), scrolled)
+        self.keys("\ue00c")  # Escape
+        self.assertEqual(self.path(), path)
+
+    def test_other_charts_zoom_alone(self):
+        self.browser.show("full", self.full)
+        hands = {"#step .chart:nth-of-type(2) svg": self.drag_a_part, "#memory .chart svg[tabindex]": self.drag_a_part,
+                 "#ops .roofline svg[tabindex]": self.wheel_in_focus}
+        for chart, hand in hands.items():
+            with self.subTest(chart):
+                ticks = lambda: self.browser.texts(f"{chart} .axis .tick text")
+                before, learning = ticks(), self.path()
+                self.centre(chart)
+                hand(chart)
+                self.wait_a_frame()
+                self.assertNotEqual(ticks(), before)
+                self.assertEqual(self.browser.script(TEXTS_THAT_MEET), [])
+                self.keys("\ue00c")  # Escape
+                self.wait_a_frame()
+                self.assertEqual(ticks(), before)
+                self.assertEqual(self.path(), learning)
+
+    def drag_a_part(self, chart):
+        self.drag(chart, 0.4, 0.6)
+
+    def wheel_in_focus(self, chart):
+        self.action().move_to_element(self.browser.one(chart)).click().perform()
+        self.wheel(chart)
+
+    def test_keys_zoom_and_move_the_cursor(self):
+        self.browser.open("full", self.full)
+        self.centre(LOSS)
+        self.browser.script(f"document.querySelector('{LOSS}').focus()")
+        path = self.path()
+        self.keys("\ue014")  # right
+        self.assertIn("train/loss", self.browser.text("#tip"))
+        self.keys("+")
+        self.assertNotEqual(self.path(), path)
+        self.keys("0")
+        self.assertEqual(self.path(), path)
+
+    def test_the_cursor_shows_the_values_of_the_data_in_all_charts(self):
+        self.browser.open("full", self.full)
+        self.centre(LOSS)
+        self.action().move_to_element_with_offset(self.browser.one(LOSS), 37, 10).perform()
+        lines = self.browser.texts("#tip > div")
+        step = int(lines[0].replace("step ", "").replace(",", ""))
+        series = self.run_["learning"]["series"][0]
+        value = dict(zip(series["step"], series["value"]))[step]
+        self.assertTrue(lines[1].startswith("train/loss"))
+        self.assert_figure(lines[1].removeprefix("train/loss"), value)
+        self.assertGreaterEqual(len(self.browser.all("#learning .cursor line")), 4)
+        at, dot, last = self.browser.script("""
+            const figures = [...document.querySelectorAll('#learning figure')];
+            const figure = figures.find((each) => each.textContent.startsWith('perplexity'));
+            const number = (selector, name) => Number(figure.querySelector(selector).getAttribute(name));
+            return [number('.cursor line', 'x1'), number('.cursor circle', 'cx'),
+                    number('.brush .overlay', 'width')];""")
+        self.assertLessEqual(abs(at - dot), last / 20 / 2 + 0.5)
+        self.action().move_to_element(self.browser.one("#learning h2")).perform()
+        self.assertFalse(self.browser.one("#tip").is_displayed())
+
+    def test_learning_can_be_smoothed_and_measured_otherwise(self):
+        self.browser.open("full", self.full)
+        path = self.path()
+        self.browser.script("""const slider = document.querySelector('#learning input[type=range]');
+            slider.value = 0.9; slider.dispatchEvent(new Event('input'));""")
+        self.assertNotEqual(self.path(), path)
+        self.assertEqual(self.path("path.raw"), path)
+        for mode, last in (("samples", "300k"), ("tokens", "20M"), ("wall", "26"), ("step", "5,000")):
+            self.browser.one(f"#learning .choice button[data-value={mode}]").click()
+            self.wait_a_frame()
+            self.assertIn(last, self.browser.texts(f"{LOSS} .axis:not(.grid) .tick text"), mode)
+        self.assertEqual(self.path("path.raw"), path)
+        self.browser.one("#learning .toggle[aria-pressed]").click()
+        self.assertNotEqual(self.path("path.raw"), path)
+
+    def test_events_are_marked_and_say_what_they_are(self):
+        self.browser.open("full", self.full)
+        marks = self.browser.all(f"{LOSS} .events path")
+        self.assertEqual(len(marks), len(self.run_["learning"]["events"]))
+        self.centre(LOSS)
+        self.point_at(marks[-1])
+        self.assertIn("all steps are done", self.browser.text("#tip"))
+
+    def test_odd_steps_say_their_cause(self):
+        self.browser.show("full", self.full)
+        marks = self.browser.all("#step circle.odd")
+        self.assertEqual(len(marks), 6)
+        self.browser.script("arguments[0].scrollIntoView({block: 'center'})", marks[1])
+        self.point_at(marks[1])
+        self.assertIn("recompilation: takes 90.4 ms more than the median", self.browser.text("#tip"))
+
+    def test_tables_are_sorted_by_click_and_key(self):
+        self.browser.open("full", self.full)
+        times = lambda: [float(dict(row)["time, ms"]) for row in self.browser.rows("Time by class")]
+        self.assertEqual(times(), sorted(times(), reverse=True))
+        head = next(each for each in self.browser.all("#ops th") if each.text.startswith("time"))
+        self.assertEqual(head.get_attribute("aria-sort"), "descending")
+        self.browser.script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].firstChild.click()", head)
+        self.assertEqual(times(), sorted(times()))
+        self.browser.script("arguments[0].firstChild.focus()", head)
+        self.keys("\ue007")  # Enter
+        self.assertEqual(times(), sorted(times(), reverse=True))
+        self.assertEqual(head.get_attribute("aria-sort"), "descending")
+
+    def test_ops_are_grouped_and_searched(self):
+        self.browser.open("full", self.full)
+        self.browser.one("#ops .choice button[data-value=op]").click()
+        self.assertEqual(len(self.browser.rows("Time by op")), 60)
+        self.assertIn("60 more rows", self.browser.text("#ops .table .left-out"))
+        self.assertIn("120 shorter rows are left out; together they take 0.020 ms", self.browser.text("#ops"))
+        search = self.browser.one("#ops input[type=search]")
+        search.send_keys("H.0.ATTN")
+        modules = [dict(row)["module"] for row in self.browser.rows("Time by op")]
+        self.assertEqual(set(modules), {"h.0.attn"})
+        self.assertEqual(len(modules), sum(row["module"] == "h.0.attn" for row in self.run_["ops"]["by"]["op"]))
+        search.send_keys(" nowhere")
+        self.assertIn("No row matches", self.browser.text("#ops .table"))
+
+    def test_causes_fold(self):
+        self.browser.open("full", self.full)
+        remedy = self.browser.one("#compilation .remedy")
+        self.assertTrue(remedy.is_displayed())
+        self.browser.one("#compilation .causes summary").click()
+        self.assertFalse(remedy.is_displayed())
+
+    def test_the_graph_zooms_and_is_searched(self):
+        self.browser.show("full", self.full)
+        nodes = lambda: self.browser.texts("#graph .node text")
+        self.centre("#graph svg")
+        all_nodes = nodes()
+        next(each for each in self.browser.all("#graph .node") if each.text == "h.2").click()
+        self.assertNotIn("h.1", nodes())
+        self.assertTrue(self.browser.text("#graph .path").startswith("step › gradient › h.2: "))
+        self.browser.script("document.querySelector('#graph svg').focus()")
+        self.keys("\ue003")  # Backspace
+        self.keys("\ue003")
+        self.assertEqual(nodes(), all_nodes)
+        self.keys("\ue015\ue015\ue007")  # down, down, Enter
+        self.assertTrue(self.browser.text("#graph .path").startswith("step › gradient › h.0: "))
+        self.browser.one("#graph .controls > button").click()
+        self.browser.one("#graph input[type=search]").send_keys("tanh")
+        self.assertIn("24 found", self.browser.text("#graph .controls"))
+        self.assertGreater(len(self.browser.all("#graph .node.found")), 5)
+        self.browser.one("#graph .choice button[data-value=time]").click()
+        self.assertGreater(len(self.browser.all("#graph .tint.heat")), 20)
+
+    def test_the_theme_follows_the_system_until_it_is_chosen(self):
+        self.browser.open("full", self.full, dark=True)
+        dark = self.background()
+        self.browser.one(".theme").click()
+        light = self.background()
+        self.assertEqual(light, "rgb(255, 255, 255)")
+        self.assertNotEqual(dark, light)
+        self.browser.one(".theme").click()
+        self.assertEqual(self.background(), dark)
+
+    def test_csv_is_the_data(self):
+        self.browser.open("full", self.full)
+        self.browser.script("""
+            const writeText = (text) => { window.copied = text; return Promise.resolve(); };
+            Object.defineProperty(navigator, 'clipboard', {value: {writeText}});""")
+        self.browser.script("document.querySelector('.waterfall .csv').click()")
+        parts = self.run_["step"]["waterfall"]
+        lines = self.browser.script("return window.copied").strip().split("\n")
+        self.assertEqual(lines[0], 'part,group,"time, ms",of the step')
+        self.assertEqual([float(line.split(",")[2]) for line in lines[1:]], [part["ms"] for part in parts])
+        self.assertEqual(self.browser.text("#status"), f"copied {len(parts)} rows as CSV")
+        self.browser.script("document.querySelector('#learning .charts.main .csv').click()")
+        lines = self.browser.script("return window.copied").strip().split("\n")
+        self.assertEqual(len(lines) - 1, sum(len(series["step"]) for series in self.run_["learning"]["series"][:2]))
+
+    def test_without_a_clipboard_the_text_is_offered(self):
+        self.browser.open("full", self.full)
+        self.browser.script("""
+            Object.defineProperty(navigator, 'clipboard', {value: undefined});
+            document.execCommand = () => false;""")
+        self.browser.script("document.querySelector('.waterfall .csv').click()")
+        area = self.browser.one("dialog textarea")
+        self.assertTrue(area.get_attribute("value").startswith("part,group,"))
+        self.assertEqual(self.browser.script("return arguments[0].selectionEnd - arguments[0].selectionStart", area),
+                         len(area.get_attribute("value")))
+        self.keys("\ue00c")
+        self.assertEqual(self.browser.all("dialog"), [])
+
+    # Several runs.
+
+    def test_a_run_is_chosen_and_learning_shows_all(self):
+        data = copy.deepcopy(report_samples.eight_runs(100))
+        data["runs"][3]["step"]["finding"] = "The fourth run."
+        self.browser.show("chosen", data)
+        self.assertEqual(len(self.browser.all(f"{LOSS} path.main")), 16)
+        self.assertEqual([dict(row)["sweep-lr-1"]
+                          for row in self.browser.rows("Differences between the runs' configs")], ["0.0005", "100"])
+        self.browser.script("document.getElementById('run').focus()")
+        self.keys("\ue015\ue015\ue015")
+        self.assertEqual(self.browser.text("#step .finding"), "The fourth run.")
+        self.browser.draw_all()
+        self.browser.all("#learning .legend.runs button")[0].click()
+        self.wait_a_frame()
+        self.assertEqual(len(self.browser.all(f"{LOSS} path.main")), 14)
+
+    # How hands move.
+
+    def action(self):
+        from selenium.webdriver.common.action_chains import ActionChains
+        return ActionChains(self.browser.driver, duration=30)
+
+    def point_at(self, node):
+        self.action().move_to_element(node).perform()
+
+    def keys(self, text):
+        self.action().send_keys(text).perform()
+
+    def centre(self, selector):
+        self.browser.script("document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", selector)
+        self.wait_a_frame()
+
+    def wait_a_frame(self):
+        self.browser.script("return new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+
+    def drag(self, selector, start, end):
+        self.centre(selector)
+        node = self.browser.one(selector)
+        width = node.size["width"]
+        self.action().move_to_element_with_offset(node, int((start - 0.5) * width), 0).click_and_hold() \
+            .move_to_element_with_offset(node, int((end - 0.5) * width), 0).release().perform()
+
+    def wheel(self, selector):
+        box = self.browser.script("""
+            const box = document.querySelector(arguments[0]).getBoundingClientRect();
+            return [box.left + box.width / 2, box.top + box.height / 2]""", selector)
+        self.browser.command("Input.dispatchMouseEvent", type="mouseWheel", x=box[0], y=box[1], deltaX=0, deltaY=-300)
+        self.wait_a_frame()
+
+    def path(self, selector="path.main"):
+        self.wait_a_frame()
+        return self.browser.script("return document.querySelector(arguments[0]).getAttribute('d')",
+                                   f"{LOSS} {selector}")
+
+    def background(self):
+        return self.browser.script("return getComputedStyle(document.body).backgroundColor")
+
+
+def hostile():
+    return report(report_samples.hostile_run(), notices=HOSTILE)
+
+
+
+def variants(run):
+    """(name, sections) of the run with one field left out, for each field; sections without it are empty."""
+    for section in SECTIONS:
+        for path in paths(run[section]):
+            changed = copy.deepcopy(run[section])
+            place = changed
+            for key in path[:-1]:
+                place = place[key]
+            if path:
+                del place[path[-1]]
+            yield f"{section} {'/'.join(map(str, path))}", {section: changed}
+
+
+def paths(value, above=()):
+    """Of all keys, looking into the first element of a list only."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield (*above, key)
+            yield from paths(each, (*above, key))
+    elif isinstance(value, list) and value:
+        yield from paths(value[0], (*above, 0))
+
+
+def contrast(one, other):
+    """The ratio of contrast of WCAG 2, of colours as red, green, blue of 0 to 255."""
+    def luminance(colour):
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
+                  for c in (each / 255 for each in colour[:3])]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+if __name__ == "__main__":
+    report_browser.skip_without_browser()
+    lockstep_runs.main()

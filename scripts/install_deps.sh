@@ -17,10 +17,12 @@ build_packages=(
   libspdlog-dev libfmt-dev
   librandom123-dev libxxhash-dev libssl-dev zlib1g-dev libpcre2-dev libicu-dev
   libpng-dev libjpeg62-turbo-dev
+  node-d3  # draws reports
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
 )
 test_packages=(
   python3-torch libopenblas0-openmp python3-nltk  # peers for numerical parity
+  chromium chromium-driver python3-selenium  # a browser for reports
   python3-numpy python3-h5py hdf5-tools  # independent readers of lockstep's files
   python3-simgrid  # a peer for simulated networks
   python3-scipy  # fits the constants of the cost model

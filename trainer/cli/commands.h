@@ -24,6 +24,7 @@ std::vector<CliCommand> prepare_commands();
 CliCommand doctor_command();
 CliCommand calibrate_command();
 CliCommand profile_command();
+CliCommand report_command();
 CliCommand trace_command();
 CliCommand models_command();
 CliCommand foresee_command();

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/duration.h"
+#include "trainer/report/readable_bytes.h"
+#include "trainer/report/sections.h"
+
+namespace lockstep {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct BucketSums {
+  double busy_ms = 0;  ///< with at least one bucket under way
+  double bytes = 0;
+};
+
+BucketSums sums_of(const BucketMeans& buckets) {
+  BucketSums out;
+  double until = 0;
+  std::vector<BucketTime> times = buckets.times;
+  std::ranges::sort(times, {}, &BucketTime::begin_ms);
+  for (const BucketTime& each : times) {
+    out.busy_ms += std::max(each.end_ms - std::max(each.begin_ms, until), 0.0);
+    until = std::max(until, each.end_ms);
+    out.bytes += static_cast<double>(each.bytes);
+  }
+  return out;
+}
+
+/// The ledger's mean over the ranks: what a step waits for buckets.
+double exposed_ms_of(const std::vector<RankProfile>& profiles) {
+  double out = 0;
+  for (const RankProfile& profile : profiles)
+    for (const LedgerRow& row : profile.rows)
+      if (!row.is_bundle() && row.work == "all-reduce")
+        out += row.ms / static_cast<double>(profiles.size());
+  return out;
+}
+
+std::string communication_finding(const BucketMeans& buckets, const BucketSums& sums,
+                                  double exposed_ms) {
+  const std::size_t count = buckets.times.size();
+  return fmt::format(
+      "{} of gradients go over {} bucket{} in {} of each step; the step waits {} for them, and "
+      "work of the device hides the rest.",
+      readable_bytes(sums.bytes), count, count == 1 ? "" : "s", readable_ns(1e6 * sums.busy_ms),
+      readable_ns(1e6 * exposed_ms));
+}
+
+}  // namespace
+
+std::string communication_section(const RunFacts& facts) {
+  OrderedJson out{
+      {"sources", {facts.file("profile/rank-0.json"), "lockstep profile " + facts.folder}}};
+  if (facts.profiles.empty() || facts.profiles[0].buckets.steps == 0) {
+    out["finding"] = "When buckets of gradients are summed was not measured.";
+    out["missing"] = "train it with profile.ledger=true, for some steps";
+    return out.dump();
+  }
+  const RankProfile& first = facts.profiles[0];
+  const BucketMeans& buckets = first.buckets;
+  if (buckets.times.empty()) {
+    out["finding"] = "There is one rank, whose gradients go nowhere.";
+    return out.dump();
+  }
+  const BucketSums sums = sums_of(buckets);
+  const double exposed = exposed_ms_of(facts.profiles);
+  out["finding"] = communication_finding(buckets, sums, exposed);
+  out["step_ms"] = first.mean_step_ms;
+  out["all_reduce_ms"] = sums.busy_ms;
+  out["exposed_ms"] = exposed;
+  out["buckets"] = OrderedJson::array();
+  for (const BucketTime& each : buckets.times)
+    out["buckets"].push_back({{"bucket", each.bucket},
+                              {"bytes", each.bytes},
+                              {"begin_ms", each.begin_ms},
+                              {"end_ms", each.end_ms},
+                              {"exposed_ms", each.exposed_ms}});
+  out["gradient_end_ms"] = buckets.gradient_end_ms;
+  out["update_begin_ms"] = buckets.update_begin_ms;
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+}  // namespace lockstep

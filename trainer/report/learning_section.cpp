@@ -1,0 +1,138 @@
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "trainer/report/sections.h"
+#include "trainer/report/thin.h"
+
+namespace lockstep {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr std::size_t kCurvePoints = 1600;  ///< more than a wide screen has columns
+constexpr std::size_t kClockPoints = 400;
+constexpr std::size_t kMaxSeries = 64;
+constexpr std::size_t kMaxEvents = 400;
+
+struct Curve {
+  std::vector<std::int64_t> step;
+  std::vector<double> value;
+};
+
+/// The values of each measurement, by its name in metrics.jsonl, in order of first appearance.
+std::vector<std::pair<std::string, Curve>> curves_of(const std::vector<TelemetryRecord>& metrics) {
+  std::vector<std::pair<std::string, Curve>> out;
+  std::map<std::string, std::size_t> index;
+  for (const TelemetryRecord& record : metrics)
+    for (const auto& [name, value] : fields_of(record)) {
+      const auto [place, is_new] = index.try_emplace(name, out.size());
+      if (is_new && out.size() == kMaxSeries) continue;
+      if (is_new) out.emplace_back(name, Curve());
+      if (place->second >= out.size()) continue;
+      out[place->second].second.step.push_back(record.step);
+      out[place->second].second.value.push_back(value);
+    }
+  return out;
+}
+
+/// Which chart shows a measurement.
+const char* group_of(const std::string& name) {
+  if (name == "lr") return "rate";
+  if (name == "grad_norm") return "norm";
+  if (name.starts_with("perf/")) return "speed";
+  if (name.starts_with("sim/")) return "virtual";
+  if (name.starts_with("memory/")) return "memory";
+  return name.ends_with("/loss") ? "loss" : "metric";
+}
+
+OrderedJson rounded(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return OrderedJson::parse(fmt::format("{:.6g}", value));
+}
+
+OrderedJson curve_json(const std::string& name, const Curve& curve) {
+  OrderedJson steps = OrderedJson::array(), values = OrderedJson::array();
+  for (const std::size_t i : thinned(curve.value, kCurvePoints)) {
+    steps.push_back(curve.step[i]);
+    values.push_back(rounded(curve.value[i]));
+  }
+  return {{"name", name},
+          {"group", group_of(name)},
+          {"step", std::move(steps)},
+          {"value", std::move(values)}};
+}
+
+/// Seconds since the first record, at some steps.
+OrderedJson clock_json(const std::vector<TelemetryRecord>& metrics) {
+  std::vector<double> wall;
+  wall.reserve(metrics.size());
+  for (const TelemetryRecord& record : metrics)
+    wall.push_back(record.wall_time - metrics.front().wall_time);
+  OrderedJson steps = OrderedJson::array(), seconds = OrderedJson::array();
+  for (const std::size_t i : thinned(wall, kClockPoints)) {
+    steps.push_back(metrics[i].step);
+    seconds.push_back(rounded(wall[i]));
+  }
+  return {{"step", std::move(steps)}, {"wall", std::move(seconds)}};
+}
+
+OrderedJson events_json(const RunFacts& facts) {
+  OrderedJson out = OrderedJson::array();
+  const auto add = [&](std::int64_t step, const char* kind, const std::string& text) {
+    if (out.size() < kMaxEvents) out.push_back({{"step", step}, {"kind", kind}, {"text", text}});
+  };
+  for (std::size_t i = 0; i < facts.lives.size(); ++i) {
+    const RunLife& life = facts.lives[i];
+    if (i > 0)
+      add(life.step, "resume",
+          fmt::format("a job of {} rank{} went on at {}", life.ranks, life.ranks == 1 ? "" : "s",
+                      life.began));
+    if (!life.ended.empty())
+      add(life.last_step, life.how == "early stopping" ? "early stop" : "end",
+          fmt::format("{} at {}", life.how, life.ended));
+  }
+  for (const CompilationEvent& event : facts.compilation_events)
+    if (is_recompilation(event))
+      add(event.step, "recompilation", fmt::format("{}: {}", word_of(event), event.text));
+  for (const TelemetryRecord& record : facts.metrics) {
+    if (record.save_ms.value_or(0) > 0)
+      add(record.step, "save", fmt::format("saved, {:.3g} ms of the loop", *record.save_ms));
+    if (!record.evaluations.empty()) add(record.step, "evaluation", "evaluated");
+  }
+  return out;
+}
+
+/// "train/loss fell from 4.17 to 1.43 in 200 steps; ...".
+std::string learning_finding(const std::vector<std::pair<std::string, Curve>>& curves) {
+  std::string out;
+  for (const auto& [name, curve] : curves) {
+    if (!name.ends_with("/loss") || curve.value.empty()) continue;
+    const double first = curve.value.front(), last = curve.value.back();
+    out += fmt::format("{}{} {} from {:.4g} to {:.4g}", out.empty() ? "" : "; ", name,
+                       last < first ? "fell" : "went", first, last);
+    if (out.find(';') == std::string::npos)
+      out += fmt::format(" from step {} to {}", curve.step.front(), curve.step.back());
+  }
+  return out.empty() ? "No loss was logged." : out + ".";
+}
+
+}  // namespace
+
+std::string learning_section(const RunFacts& facts) {
+  const auto curves = curves_of(facts.metrics);
+  OrderedJson out{{"finding", learning_finding(curves)},
+                  {"sources", {facts.file("metrics.jsonl")}}};
+  if (facts.metrics.empty())
+    out["missing"] = "no step was logged: logging.interval says how often one is";
+  const std::int64_t samples = facts.samples_per_step(), tokens = facts.tokens_per_step();
+  out["samples_per_step"] = samples > 0 ? OrderedJson(samples) : OrderedJson(nullptr);
+  out["tokens_per_step"] = tokens > 0 ? OrderedJson(tokens) : OrderedJson(nullptr);
+  out["clock"] = clock_json(facts.metrics);
+  out["series"] = OrderedJson::array();
+  for (const auto& [name, curve] : curves) out["series"].push_back(curve_json(name, curve));
+  out["events"] = events_json(facts);
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+}  // namespace lockstep

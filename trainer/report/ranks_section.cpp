@@ -1,0 +1,71 @@
+#include <nlohmann/json.hpp>
+
+#include "trainer/report/look_at.h"
+#include "trainer/report/sections.h"
+#include "trainer/statistics/op_statistics.h"
+
+namespace lockstep {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+/// The time of a part of the step, "all-reduce" or "idle", in a rank's ledger.
+double part_ms(const RankProfile& profile, std::string_view work) {
+  double out = 0;
+  for (const LedgerRow& row : profile.rows)
+    if (!row.is_bundle() && row.work == work) out += row.ms;
+  return out;
+}
+
+OrderedJson rank_json(const RankProfile& profile) {
+  const double wait = part_ms(profile, "all-reduce");
+  return {{"rank", profile.rank},
+          {"host", profile.host},
+          {"mean_step_ms", profile.mean_step_ms},
+          {"work_ms", profile.mean_step_ms - wait},
+          {"wait_ms", wait},
+          {"input_ms", part_ms(profile, "inputs")},
+          {"host_ms", part_ms(profile, "idle")}};
+}
+
+std::string ranks_finding(const RunFacts& facts) {
+  const std::size_t ranks = facts.profiles.size();
+  if (ranks == 0) return "The times of the ranks were not measured.";
+  if (ranks == 1) return "There is one rank, which waits for nobody.";
+  if (const std::string late = late_sentence(facts); !late.empty()) return late + ".";
+  return fmt::format("The {} ranks are equally fast: none works for 1 % longer than the others.",
+                     ranks);
+}
+
+}  // namespace
+
+std::string ranks_section(const RunFacts& facts) {
+  OrderedJson out{{"finding", ranks_finding(facts)},
+                  {"sources", {"lockstep profile " + facts.folder, facts.file("profile/")}}};
+  if (facts.profiles.empty()) {
+    out["missing"] = "train it with profile.ledger=true";
+    return out.dump();
+  }
+  const auto ranks = static_cast<std::size_t>(facts.profiles[0].ranks);
+  if (facts.profiles.size() < ranks)
+    out["missing"] = fmt::format("the profiles of {} of {} ranks are not in {}",
+                                 ranks - facts.profiles.size(), ranks, facts.file("profile/"));
+  out["ranks"] = OrderedJson::array();
+  for (const RankProfile& profile : facts.profiles) out["ranks"].push_back(rank_json(profile));
+  out["classes"] = OrderedJson::array();
+  out["ms"] = OrderedJson::array();
+  for (const OpStatistics& each : op_statistics(facts.profiles, GroupBy::kClass)) {
+    out["classes"].push_back(each.mean.program + " " + each.mean.work);
+    out["ms"].push_back(each.rank_ms);
+  }
+  if (const auto late = late_rank(facts.profiles))
+    out["late"] = {{"rank", facts.profiles[late->index].rank},
+                   {"host", facts.profiles[late->index].host},
+                   {"work_ms", late->work_ms},
+                   {"others_ms", late->others_ms},
+                   {"most", late->most},
+                   {"most_ms", late->most_ms}};
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,115 @@
+#include <fmt/ranges.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "trainer/config/yaml_tree.h"
+#include "trainer/report/sections.h"
+
+namespace lockstep {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string command_of(const RunFacts& facts) {
+  if (!facts.config) return "";  // a program of its own, whose name nobody kept
+  const int ranks = facts.lives.empty() ? 1 : facts.lives.back().ranks;
+  const std::string train = fmt::format("lockstep train {}", facts.file("config.yaml"));
+  return ranks == 1 ? train : fmt::format("mpirun -n {} {}", ranks, train);
+}
+
+OrderedJson facts_of_run(const RunFacts& facts) {
+  OrderedJson out = OrderedJson::array();
+  const auto add = [&](const char* name, const std::string& value, const std::string& source) {
+    if (!value.empty()) out.push_back({{"name", name}, {"value", value}, {"source", source}});
+  };
+  if (facts.saved) {
+    add("hash of the state", facts.saved->hash, "lockstep ckpt hash " + facts.saved->path);
+    add("of step", std::to_string(facts.saved->step), facts.saved->path);
+    add("digest of the training data", facts.saved->dataset_digest, facts.saved->path);
+  }
+  if (facts.config) add("seed", std::to_string(facts.config->run.seed), facts.file("config.yaml"));
+  if (facts.lives.empty()) return out;
+  const RunLife& life = facts.lives.back();
+  const std::string source = facts.file("history.json");
+  add("lockstep", life.version, source);
+  add("build", life.build, source);
+  add("instruction set", life.instruction_set, source);
+  add("processors", fmt::format("{}", fmt::join(life.processors, "; ")), source);
+  add("hosts", fmt::format("{}", fmt::join(life.hosts, ", ")), source);
+  add("ranks", std::to_string(life.ranks), source);
+  add("threads of a rank", std::to_string(life.threads), source);
+  add("began", life.began, source);
+  add("ended", life.ended, source);
+  return out;
+}
+
+using FlatConfig = std::map<std::string, std::string>;
+
+std::string text_of(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::kNull: return "";
+    case YamlNode::Kind::kScalar: return node.text;
+    case YamlNode::Kind::kList: {
+      std::vector<std::string> items;
+      for (const YamlNode& item : node.items) items.push_back(text_of(item));
+      return fmt::format("[{}]", fmt::join(items, ", "));
+    }
+    case YamlNode::Kind::kMap: return "";
+  }
+  __builtin_unreachable();
+}
+
+void flatten(const YamlNode& node, const std::string& path, FlatConfig& to) {
+  if (node.kind != YamlNode::Kind::kMap) {
+    to[path] = text_of(node);
+    return;
+  }
+  for (const YamlEntry& entry : node.entries)
+    flatten(entry.value, path.empty() ? entry.key : path + "." + entry.key, to);
+}
+
+}  // namespace
+
+std::string reproduce_section(const RunFacts& facts) {
+  OrderedJson out{{"sources", {facts.file("config.yaml"), facts.file("history.json")}},
+                  {"command", command_of(facts)},
+                  {"config", facts.config_text},
+                  {"facts", facts_of_run(facts)}};
+  out["finding"] = facts.saved
+                       ? fmt::format(
+                             "The same config, data and build give the state of hash {}... at "
+                             "step {} again, on any number of ranks.",
+                             facts.saved->hash.substr(0, 12), facts.saved->step)
+                       : "The run left no checkpoint whose hash could be compared.";
+  // A run in any order of sums has no such promise.
+  if (facts.saved && facts.config && !facts.config->batch.deterministic)
+    out["finding"] = "training.deterministic is false: another number of ranks gives other bits.";
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+std::string config_differences(const std::vector<RunFacts>& runs) {
+  std::vector<FlatConfig> configs;
+  std::map<std::string, std::size_t> keys;
+  for (const RunFacts& run : runs) {
+    std::vector<YamlIssue> issues;
+    FlatConfig& config = configs.emplace_back();
+    flatten(parse_yaml(run.config_text, issues), "", config);
+    for (const auto& [key, value] : config) ++keys[key];
+  }
+  OrderedJson out = OrderedJson::array();
+  for (const auto& [key, count] : keys) {
+    OrderedJson values = OrderedJson::array();
+    bool equal = count == runs.size();
+    for (const FlatConfig& config : configs) {
+      const auto found = config.find(key);
+      values.push_back(found == config.end() ? OrderedJson(nullptr) : OrderedJson(found->second));
+      equal = equal && values.back() == values.front();
+    }
+    if (!equal && key != "run.name") out.push_back({{"key", key}, {"values", std::move(values)}});
+  }
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+}  // namespace lockstep

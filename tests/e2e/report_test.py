@@ -141,6 +141,17 @@ class Report(EndToEndTest):
         self.assertEqual(run["verdict"]["state"], "failed")
         self.assertIn("not finite", run["verdict"]["finding"])
 
+    def test_a_program_of_its_own(self):
+        folder = self.folder / "program"
+        folder.mkdir()
+        outcome = Job(["steady", 6], self.folder, cwd=folder, program="bin/recompiling").wait()
+        self.assertEqual(outcome.code, 0, outcome)
+        (run,) = self.report(folder / "run")[0]["runs"]
+        self.assertEqual(run["verdict"]["state"], "finished")
+        self.assertEqual(run["reproduce"]["command"], "")
+        self.assertTrue(run["reproduce"]["config"].startswith("program:"))
+        self.assertIn("only runs of a config", run["foresight"]["missing"])
+
     def test_damaged_files_leave_a_notice(self):
         for name, text in (("profile/rank-1.json", "{"), ("profile/program.json", "[1, 2]"), ("cuts.json", "?"),
                            ("history.json", '{"format": "lockstep history"}'), ("metrics.jsonl", "{}\n"),

@@ -70,6 +70,7 @@ OrderedJson node_json(const GraphNode& node, double shortest) {
             {{"name", op.op}, {"kind", "op"}, {"line", op.line}, {"detail", op.module}});
   }
   std::vector<const GraphNode*> ordered;
+  ordered.reserve(node.children.size());
   for (const GraphNode& child : node.children) ordered.push_back(&child);
   std::ranges::stable_sort(ordered, std::greater(), [](const GraphNode* each) { return each->ms; });
   for (const GraphNode* child : ordered) children.push_back(node_json(*child, shortest));

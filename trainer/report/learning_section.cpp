@@ -96,8 +96,8 @@ OrderedJson events_json(const RunFacts& facts) {
     if (is_recompilation(event))
       add(event.step, "recompilation", fmt::format("{}: {}", word_of(event), event.text));
   for (const TelemetryRecord& record : facts.metrics) {
-    if (record.save_ms.value_or(0) > 0)
-      add(record.step, "save", fmt::format("saved, {:.3g} ms of the loop", *record.save_ms));
+    if (const double ms = record.save_ms.value_or(0); ms > 0)
+      add(record.step, "save", fmt::format("saved, {:.3g} ms of the loop", ms));
     if (!record.evaluations.empty()) add(record.step, "evaluation", "evaluated");
   }
   return out;

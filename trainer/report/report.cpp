@@ -84,6 +84,7 @@ std::string for_script(const std::string& json) {
 std::string report_html(const std::vector<std::string>& folders, const MachineLimits& limits,
                         const std::string& command, const Registry& registry) {
   std::vector<RunFacts> runs;
+  runs.reserve(folders.size());
   for (const std::string& folder : folders)
     runs.push_back(read_run_facts(folder, limits, registry));
   const EmbeddedPage page = embedded_page();

@@ -53,6 +53,7 @@ std::string text_of(const YamlNode& node) {
     case YamlNode::Kind::kScalar: return node.text;
     case YamlNode::Kind::kList: {
       std::vector<std::string> items;
+      items.reserve(node.items.size());
       for (const YamlNode& item : node.items) items.push_back(text_of(item));
       return fmt::format("[{}]", fmt::join(items, ", "));
     }

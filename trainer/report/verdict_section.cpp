@@ -123,6 +123,10 @@ std::string end_of(const RunFacts& facts, const std::string& state) {
                        last.last_step);
   if (state == "preempted")
     return fmt::format("The run was asked to stop, and saved step {}", last.last_step);
+  if (state == "not saved")
+    return fmt::format("The run was asked to stop at step {}, without time to save",
+                       last.last_step);
+  if (state == "stopped") return fmt::format("The program left the run at step {}", last.last_step);
   return fmt::format("The run {} at step {}", state, last.last_step);
 }
 

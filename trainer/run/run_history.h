@@ -30,12 +30,12 @@ struct RunLife {
   std::string build = {};    ///< hash of the program and its libraries
 
   std::string ended = {};      ///< UTC; "": it still runs, or was killed
-  std::string how = {};        ///< "finished", "early stopping", "preempted", "failed"
+  std::string how = {};        ///< a name of RunEnd (train/run_stops.h), or kFailedJob
   std::int64_t last_step = 0;  ///< updates made when it ended
   std::string error = {};      ///< of a job that failed
 };
 
-/// RunLife::how of a job that an error ended.
+/// Of a job that an error ended.
 inline constexpr std::string_view kFailedJob = "failed";
 
 /// Empty if there is no file. Error kUsage, naming the file and the place, for one that RunHistory

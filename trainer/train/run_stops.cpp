@@ -4,7 +4,7 @@ namespace lockstep {
 
 std::string_view name_of(RunEnd end) {
   switch (end) {
-    case RunEnd::kRunning: return "running";
+    case RunEnd::kRunning: return "stopped";
     case RunEnd::kFinished: return "finished";
     case RunEnd::kEarlyStopping: return "early stopping";
     case RunEnd::kPreempted: return "preempted";

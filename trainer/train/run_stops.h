@@ -20,7 +20,8 @@ enum class RunEnd : std::uint8_t {
   kUnsaved,    ///< asked to stop, without time to save; a message was logged
 };
 
-/// "finished", "early stopping", "preempted"; "not saved"; "running".
+/// For the run's history: "finished", "early stopping", "preempted", "not saved"; "stopped" if the
+/// program left its loop while the run was kRunning.
 std::string_view name_of(RunEnd end);
 
 class RunStops {

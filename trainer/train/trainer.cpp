@@ -222,7 +222,6 @@ MetricValues Trainer::evaluate_loss(const DataLoader& data, const LossFunction& 
   const std::optional<Evaluation> out = try_evaluate(data, loss, evaluators, name, where);
   if (out) return out->metrics;
   parts_->run.end_early();
-  parts_->session.history().end(name_of(parts_->run.end()), step_number());
   raise(ErrorKind::kPreempted, "asked to stop in an evaluation at step {}", step_number());
 }
 
@@ -250,19 +249,20 @@ Trainer::Steps::Steps(Trainer& trainer, const DataLoader& data, StepPlan plan, s
 
 Trainer::Steps::~Steps() {
   Parts& parts = *trainer_.parts_;
-  if (std::uncaught_exceptions() == exceptions_) {
+  const bool failed = std::uncaught_exceptions() > exceptions_;
+  if (failed)
+    parts.run.keep_last_save();
+  else
     parts.run.stop_feeding();
-    return;
-  }
-  parts.session.history().end(kFailedJob, parts.run.steps_done());
-  parts.run.keep_last_save();
+  const RunEnd end = parts.run.end();
+  parts.session.history().end(failed && end == RunEnd::kRunning ? kFailedJob : name_of(end),
+                              parts.run.steps_done());
 }
 
 void Trainer::Steps::advance() {
   Parts& parts = *trainer_.parts_;
   batch_ = parts.run.next();
   if (batch_ != nullptr) return;
-  parts.session.history().end(name_of(parts.run.end()), trainer_.step_number());
   parts.session.flush_lines(true);
   if (!trainer_.stopped()) return;
   parts.session.set_exit_code(static_cast<int>(ErrorKind::kPreempted));

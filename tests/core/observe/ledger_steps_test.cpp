@@ -35,6 +35,7 @@ LedgerPage page_with(std::int64_t step, StepPart part, std::int64_t ms) {
 
 std::vector<std::int64_t> numbers_of(const std::vector<OddStep>& steps) {
   std::vector<std::int64_t> out;
+  out.reserve(steps.size());
   for (const OddStep& step : steps) out.push_back(step.step);
   return out;
 }

@@ -31,6 +31,7 @@ Command command(std::vector<BufferSlice> operands, std::vector<BufferSlice> resu
 /// First and last command of each value.
 std::vector<std::pair<int, int>> lives(const LiveMemory& memory) {
   std::vector<std::pair<int, int>> out;
+  out.reserve(memory.values.size());
   for (const LiveValue& value : memory.values) out.emplace_back(value.first, value.last);
   return out;
 }

@@ -45,7 +45,7 @@ function sectionOf(data, chosen, section) {
     console.error(error);
     content = [notice(`This section cannot be drawn: ${error.message}`, "warn")];
   }
-  if (told.missing) made.append(notice(`Not recorded in this run: ${asText(told.missing)}`));
+  if (told.missing) made.append(notice(`What is missing here: ${asText(told.missing)}`));
   else if (!content.length)
     made.append(notice("The run recorded nothing of this.", "calm"));
   made.append(...content);

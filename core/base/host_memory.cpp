@@ -2,6 +2,7 @@
 
 #include <execinfo.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,9 +59,13 @@ namespace {
 
 }  // namespace
 
+// Asked of the system, as malloc does for large blocks: a sanitizer's malloc would mark each of
+// these bytes, twice.
 void require_host_memory(std::size_t bytes) {
-  void* volatile memory = ::operator new(bytes);  // volatile: else the compiler removes both
-  ::operator delete(memory);
+  void* const memory =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw OutOfHostMemory(bytes);
+  LS_CHECK(::munmap(memory, bytes) == 0, "{} bytes cannot be unmapped", bytes);
 }
 
 void return_freed_memory() {

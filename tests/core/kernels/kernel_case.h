@@ -85,9 +85,9 @@ struct CaseOptions {
 
 inline std::vector<HostTensor> run_results(const Case& c, CaseOptions options = {}) {
   flush_denormals();
-  ThreadPool pool(options.threads);
   const auto kernel = shared_kernel(c.node, c.types(), options.isa);
-  return run_kernel(*kernel, c.operands, result_types(c.node), pool, {.shift = options.shift});
+  return run_kernel(*kernel, c.operands, result_types(c.node), shared_pool(options.threads),
+                    {.shift = options.shift});
 }
 
 inline HostTensor run_case(const Case& c, CaseOptions options = {}) {

@@ -1,9 +1,12 @@
-// The kernels that all tests of this folder run, for both instruction sets.
+// The kernels that all tests of this folder run, for both instruction sets, and the threads that
+// run them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 
+#include "core/base/thread_pool.h"
 #include "core/kernels/kernel_cache.h"
 
 namespace lockstep::cpu_test {
@@ -19,6 +22,13 @@ inline std::shared_ptr<const Kernel> shared_kernel(const Node& node, std::span<c
   static KernelCache avx2({.isa = Isa::kAvx2});
   static KernelCache avx512({.isa = Isa::kAvx512, .bf16 = bf16_units()});
   return (isa == Isa::kAvx2 ? avx2 : avx512).get(node, operands);
+}
+
+/// A pool of so many threads. With the address sanitizer a thread takes longer to start and to end
+/// than most kernels take to run.
+inline ThreadPool& shared_pool(int threads) {
+  static std::map<int, ThreadPool> pools;
+  return pools.try_emplace(threads, threads).first->second;
 }
 
 }  // namespace lockstep::cpu_test

@@ -11,7 +11,7 @@
 #include "core/trace/cut_trace.h"
 #include "core/trace/gradient_rule.h"
 #include "core/trace/gradients.h"
-#include "tests/core/ops/op_cases.h"
+#include "tests/core/ops/cases/op_cases.h"
 #include "tests/core/ops/test_name.h"
 #include "tests/fixtures/central_differences.h"
 #include "tests/fixtures/host_functions.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/kernels/reference/reference.h"
-#include "tests/core/ops/find_error.h"
+#include "tests/core/ops/cases/find_error.h"
 #include "tests/core/ops/test_name.h"
 #include "tests/fixtures/host_functions.h"
 #include "tests/roundoff/roundoff.h"

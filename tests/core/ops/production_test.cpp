@@ -10,7 +10,7 @@
 #include "core/ir/group.h"
 #include "core/kernels/base/task_kernel.h"
 #include "core/kernels/plan_kernel.h"
-#include "tests/core/ops/find_error.h"
+#include "tests/core/ops/cases/find_error.h"
 #include "tests/core/ops/run_case.h"
 #include "tests/core/ops/test_name.h"
 #include "tests/fixtures/same_bits.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/ir/target.h"
-#include "tests/core/ops/op_cases.h"
+#include "tests/core/ops/cases/op_cases.h"
 #include "tests/fixtures/run_kernel.h"
 
 namespace lockstep {

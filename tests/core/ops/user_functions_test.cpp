@@ -3,7 +3,7 @@
 
 #include "core/trace/context.h"
 #include "core/trace/ops.h"
-#include "tests/core/ops/op_cases.h"
+#include "tests/core/ops/cases/op_cases.h"
 
 namespace lockstep {
 namespace {

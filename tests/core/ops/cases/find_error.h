@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "tests/core/ops/op_cases.h"
+#include "tests/core/ops/cases/op_cases.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 
 #include "core/ir/image_layout.h"
 #include "core/kernels/reference/reference.h"
-#include "tests/core/ops/case_makers.h"
+#include "tests/core/ops/cases/case_makers.h"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/core/ops/case_makers.h"
+#include "tests/core/ops/cases/case_makers.h"
 
 namespace lockstep {
 namespace {

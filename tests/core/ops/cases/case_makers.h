@@ -1,8 +1,8 @@
 // The makers of op cases, by kind of op. Each draws attributes and operands that fit `op`.
 #pragma once
 
-#include "tests/core/ops/draw.h"
-#include "tests/core/ops/op_cases.h"
+#include "tests/core/ops/cases/draw.h"
+#include "tests/core/ops/cases/op_cases.h"
 
 namespace lockstep {
 

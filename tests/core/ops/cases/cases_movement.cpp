@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "tests/core/ops/case_makers.h"
+#include "tests/core/ops/cases/case_makers.h"
 
 namespace lockstep {
 namespace {

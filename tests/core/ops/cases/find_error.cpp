@@ -1,4 +1,4 @@
-#include "tests/core/ops/find_error.h"
+#include "tests/core/ops/cases/find_error.h"
 
 #include "tests/roundoff/estimate.h"
 

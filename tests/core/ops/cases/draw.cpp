@@ -1,4 +1,4 @@
-#include "tests/core/ops/draw.h"
+#include "tests/core/ops/cases/draw.h"
 
 #include <algorithm>
 #include <cmath>

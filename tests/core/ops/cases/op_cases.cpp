@@ -1,10 +1,10 @@
-#include "tests/core/ops/op_cases.h"
+#include "tests/core/ops/cases/op_cases.h"
 
 #include <ostream>
 
 #include "core/ir/infer.h"
 #include "core/ir/type_list.h"
-#include "tests/core/ops/case_makers.h"
+#include "tests/core/ops/cases/case_makers.h"
 
 namespace lockstep {
 namespace {

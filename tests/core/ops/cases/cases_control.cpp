@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "tests/core/ops/case_makers.h"
+#include "tests/core/ops/cases/case_makers.h"
 #include "tests/fixtures/host_functions.h"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/buffer.h"
-#include "tests/core/ops/op_cases.h"
+#include "tests/core/ops/cases/op_cases.h"
 #include "tests/fixtures/random_words.h"
 
 namespace lockstep {

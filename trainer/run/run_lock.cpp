@@ -48,7 +48,8 @@ RunLock::RunLock(const std::string& run_folder, SettingsOf of) {
 }
 
 bool is_locked(const std::string& run_folder) {
-  const int fd = open(lock_path(run_folder).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const int fd =
+      open(lock_path(run_folder).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   // A training that starts in this moment waits for longer than this lock is held.
   const bool taken = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;

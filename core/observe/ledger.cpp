@@ -229,7 +229,10 @@ LedgerSteps Ledger::last_steps() const {
 
 std::optional<MeasuredProgram> Ledger::main_program() const {
   const std::lock_guard lock(mutex_);
-  const auto most = std::ranges::max_element(totals_, {}, &Totals::steps);
+  // A training step has a gradient program; a program that marks steps of its own may have others.
+  const auto most = std::ranges::max_element(totals_, {}, [](const Totals& totals) {
+    return std::pair(totals.program->has_gradient_program(), totals.steps);
+  });
   if (most == totals_.end() || most->steps == 0) return std::nullopt;
   const auto steps = static_cast<double>(most->steps);
   MeasuredProgram out{.program = most->program,

@@ -1,5 +1,6 @@
 """`lockstep report`: its data, of real runs. e2e_report_page looks at the page in a browser."""
 import json
+import os
 import re
 import shutil
 import time
@@ -77,10 +78,10 @@ class Report(EndToEndTest):
         strip = run["step"]["strip"]
         self.assertEqual(len(strip["step"]), len(strip["ms"]))
         odd = {each["step"]: each for each in strip["odd"]}
-        self.assertEqual(odd[0]["cause"], "first step of a program")
-        # Step 8 comes behind the first evaluation, which compiles its program, and a save; step 16 may be quick.
-        for step in (8, 16):
-            self.assertIn(odd.get(step, odd[8])["cause"], ("evaluation", "save"))
+        self.assertEqual(odd[1]["cause"], "first step of a program")
+        # An evaluation and a save lie between steps 8 and 9: the first one compiles. Behind 16 they may be quick.
+        for step in (9, 17):
+            self.assertIn(odd.get(step, odd[9])["cause"], ("evaluation", "save"))
         self.assertEqual({event["step"] for event in run["learning"]["events"] if event["kind"] == "evaluation"},
                          {8, 16, 24})
 
@@ -161,6 +162,22 @@ class Report(EndToEndTest):
             data, _ = self.report(run)
             self.assertTrue(data["notices"], name)
             self.assertIn(name.split("/")[-1], " ".join(data["notices"]))
+        for name in ("compilations.jsonl", "metrics.jsonl", "config.yaml", "history.json", "profile/rank-0.json"):
+            run = self.copy(self.measured, f"pipe {name.replace('/', ' ')}")
+            (run / name).unlink()
+            os.mkfifo(run / name)
+            data, _ = self.report(run)
+            self.assertIn(name.split("/")[-1], " ".join(data["notices"]))
+        half = self.copy(self.measured, "half")
+        lines = (half / "metrics.jsonl").read_text().splitlines(True)
+        (half / "metrics.jsonl").write_text("".join([*lines[:4], "{}\n", *lines[4:]]))
+        (run,) = self.report(half)[0]["runs"]
+        self.assertEqual(len(run["learning"]["series"][0]["step"]), 4)
+        deep = self.copy(self.measured, "deep")
+        program = json.loads((deep / "profile" / "program.json").read_text())
+        program["programs"][0]["commands"][0]["module"] = "a." * 100_000
+        (deep / "profile" / "program.json").write_text(json.dumps(program))
+        self.report(deep)
         empty = self.folder / "empty"
         (empty / "logs").mkdir(parents=True)
         (run,) = self.report(empty)[0]["runs"]
@@ -169,6 +186,7 @@ class Report(EndToEndTest):
     def test_hostile_texts_stay_texts(self):
         name = "</script><script>alert(1)</script> \"quoted\" 'é' \u202eright to left"
         data, html = self.report(self.copy(self.plain, name.replace("/", "\u2215")))
+        self.assertIn("'", data["runs"][0]["reproduce"]["command"])
         self.assertEqual(data["runs"][0]["name"], name.replace("/", "\u2215"))
         self.assertNotIn("<script>alert", html)
 
@@ -193,6 +211,13 @@ class Report(EndToEndTest):
         self.assertIn("is not a run's folder", self.report(self.folder, code=2).err)
         outcome = self.report(self.plain.path, code=2, output=self.folder / "no" / "folder.html")
         self.assertIn("folder.html", outcome.err)
+        # The files of a run are no reports.
+        config = (self.plain.path / "config.yaml").read_text()
+        outcome = self.report(self.plain.path, code=2, output=self.plain.path / "config.yaml")
+        self.assertIn("exists and is no report", outcome.err)
+        self.assertEqual((self.plain.path / "config.yaml").read_text(), config)
+        self.report(self.plain.path, output=self.folder / "twice.html")
+        self.report(self.plain.path, output=self.folder / "twice.html")
         self.assertIn("RUN", Job(["report"], self.folder).wait().err)
 
 

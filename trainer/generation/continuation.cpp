@@ -75,7 +75,7 @@ void Continuation::remember(HostBatch inputs) {
   LS_CHECK(each * batch.size() == samples_, "{} inputs for {} samples", batch.size(), samples_);
   for (KeyValueCache::Layer& layer : cache_.memory)
     for (Tensor* tensor : {&layer.keys, &layer.values}) *tensor = repeated(*tensor, each);
-  engine_.mark_step();  // once for an image, not in the prompt's program
+  engine_.mark_step(SyncReason::kEvaluation);  // once for an image, not in the prompt's program
 }
 
 void Continuation::append(std::span<const std::int32_t> tokens) {

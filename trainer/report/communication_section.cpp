@@ -28,45 +28,44 @@ BucketSums sums_of(const BucketMeans& buckets) {
   return out;
 }
 
-/// The ledger's mean over the ranks: what a step waits for buckets.
-double exposed_ms_of(const std::vector<RankProfile>& profiles) {
+/// What a step of the rank waits for buckets, by its ledger.
+double exposed_ms_of(const RankProfile& profile) {
   double out = 0;
-  for (const RankProfile& profile : profiles)
-    for (const LedgerRow& row : profile.rows)
-      if (!row.is_bundle() && row.work == "all-reduce")
-        out += row.ms / static_cast<double>(profiles.size());
+  for (const LedgerRow& row : profile.rows)
+    if (!row.is_bundle() && row.work == "all-reduce") out += row.ms;
   return out;
 }
 
-std::string communication_finding(const BucketMeans& buckets, const BucketSums& sums,
+std::string communication_finding(const BucketMeans& buckets, const BucketSums& sums, int rank,
                                   double exposed_ms) {
   const std::size_t count = buckets.times.size();
   return fmt::format(
-      "{} of gradients go over {} bucket{} in {} of each step; the step waits {} for them, and "
-      "work of the device hides the rest.",
+      "{} of gradients go over {} bucket{} in {} of each step; rank {} waits {} for them, and its "
+      "work hides the rest.",
       readable_bytes(sums.bytes), count, count == 1 ? "" : "s", readable_ns(1e6 * sums.busy_ms),
-      readable_ns(1e6 * exposed_ms));
+      rank, readable_ns(1e6 * exposed_ms));
 }
 
 }  // namespace
 
 std::string communication_section(const RunFacts& facts) {
   OrderedJson out{
-      {"sources", {facts.file("profile/rank-0.json"), "lockstep profile " + facts.folder}}};
+      {"sources",
+       {facts.file("profile/rank-0.json"), "lockstep profile " + shell_word(facts.folder)}}};
   if (facts.profiles.empty() || facts.profiles[0].buckets.steps == 0) {
     out["finding"] = "When buckets of gradients are summed was not measured.";
-    out["missing"] = "train it with profile.ledger=true, for some steps";
-    return out.dump();
+    out["missing"] = facts.without_ledger();
+    return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   const RankProfile& first = facts.profiles[0];
   const BucketMeans& buckets = first.buckets;
   if (buckets.times.empty()) {
     out["finding"] = "There is one rank, whose gradients go nowhere.";
-    return out.dump();
+    return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   const BucketSums sums = sums_of(buckets);
-  const double exposed = exposed_ms_of(facts.profiles);
-  out["finding"] = communication_finding(buckets, sums, exposed);
+  const double exposed = exposed_ms_of(first);
+  out["finding"] = communication_finding(buckets, sums, first.rank, exposed);
   out["step_ms"] = first.mean_step_ms;
   out["all_reduce_ms"] = sums.busy_ms;
   out["exposed_ms"] = exposed;

@@ -81,8 +81,9 @@ std::string compilation_finding(const RunFacts& facts, const CompilationSums& su
   std::erase_if(
       rows, [](const CauseTally::Row& row) { return is_expected(row.cause, row.main().remedy); });
   if (rows.empty()) return out + "; nothing was recompiled.";
-  return out + fmt::format("; {} time{} again, most often because {}.", sums.again,
-                           plural(sums.again), rows.front().describe());
+  return out + fmt::format("; {} recompilation{}, {}: {}.", sums.again, plural(sums.again),
+                           sums.again == 1 ? "because of" : "most because of",
+                           rows.front().describe());
 }
 
 }  // namespace
@@ -91,8 +92,8 @@ std::string compilation_section(const RunFacts& facts) {
   const CompilationSums sums = sums_of(facts.compilation_events);
   OrderedJson out{{"finding", compilation_finding(facts, sums)},
                   {"sources",
-                   {"lockstep profile " + facts.folder, facts.file("compilations.jsonl"),
-                    facts.file("cuts.json")}},
+                   {"lockstep profile " + shell_word(facts.folder),
+                    facts.file("compilations.jsonl"), facts.file("cuts.json")}},
                   {"compiled", sums.compiled},
                   {"loaded", sums.loaded},
                   {"seconds", sums.seconds},
@@ -102,7 +103,7 @@ std::string compilation_section(const RunFacts& facts) {
                   {"reads", reads_of(facts.cuts)}};
   for (const CompilationEvent& event : facts.compilation_events)
     if (out["events"].size() < kMaxCompilationEvents)
-      out["events"].push_back({{"step", event.step},
+      out["events"].push_back({{"step", event.step + 1},
                                {"event", word_of(event)},
                                {"seconds", event.seconds},
                                {"cause", event.cause},

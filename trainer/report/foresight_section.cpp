@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -96,10 +97,11 @@ void foresee_run(const RunFacts& facts, OrderedJson& out) {
     const double measured = total_of(out["parts"], "measured_ms");
     const double predicted = total_of(out["parts"], "predicted_ms");
     out["finding"] = fmt::format(
-        "The calibration of this machine foresees {} for the commands of a step; {} were measured "
-        "({:+.0f} %).",
-        readable_ns(1e6 * predicted), readable_ns(1e6 * measured),
-        measured > 0 ? 100 * (predicted / measured - 1) : 0);
+        "The calibration of this machine foresees {} for the commands of a step, {:.0f} % {} than "
+        "the "
+        "{} that were measured.",
+        readable_ns(1e6 * predicted), 100 * std::abs(predicted / measured - 1),
+        predicted < measured ? "less" : "more", readable_ns(1e6 * measured));
   }
   const std::string& name = loaded.config.device.profile;
   if (name.empty() && !is_calibrated) {
@@ -118,10 +120,13 @@ void foresee_run(const RunFacts& facts, OrderedJson& out) {
 std::string foresight_section(const RunFacts& facts) {
   OrderedJson out{
       {"finding", "How long a step takes elsewhere."},
-      {"sources", {"lockstep foresee " + facts.file("config.yaml") + " --device NAME"}}};
+      {"sources",
+       {"lockstep foresee " + shell_word(facts.file("config.yaml")) + " --device NAME"}}};
   if (!facts.config) {
-    out["missing"] = "only runs of a config can be planned again, not those of other programs";
-    return out.dump();
+    out["missing"] = facts.is_of_a_program()
+                         ? "only runs of a config can be planned again, not those of other programs"
+                         : "the run's config cannot be read";
+    return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   try {
     foresee_run(facts, out);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/base/duration.h"
 #include "trainer/report/sections.h"
 
 namespace lockstep {
@@ -9,6 +10,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+constexpr int kMaxModuleDepth = 24;
 constexpr std::size_t kMaxShownOps = 4000;  ///< in fused kernels; beyond, only longer kernels show
 
 /// A node of the tree: a module and what lies in it.
@@ -32,8 +34,9 @@ void add_kernel(const ProgramRecord::CommandRecord& command, GraphNode& root) {
   GraphNode* at = &root;
   at->ms += command.ms;
   std::string_view path = command.module;
-  while (!path.empty()) {
-    const std::size_t dot = path.find('.');
+  for (int depth = 0; !path.empty(); ++depth) {
+    // Deeper than any model; what is below counts as one module.
+    const std::size_t dot = depth < kMaxModuleDepth ? path.find('.') : std::string_view::npos;
     at = &at->child(path.substr(0, dot));
     at->ms += command.ms;
     path = dot == std::string_view::npos ? "" : path.substr(dot + 1);
@@ -88,20 +91,20 @@ std::string graph_finding(const GraphNode& step) {
     at = &*most;
   }
   if (path.empty() || step.ms <= 0) return "No command was measured.";
-  return fmt::format("Of the {:.3g} ms of commands in a step, {:.0f} % lie in {}.", step.ms,
-                     100 * at->ms / step.ms, path);
+  return fmt::format("Of the {} of commands in a step, {:.0f} % lie in {}.",
+                     readable_ns(1e6 * step.ms), 100 * at->ms / step.ms, path);
 }
 
 }  // namespace
 
 std::string graph_section(const RunFacts& facts) {
-  OrderedJson out{
-      {"sources",
-       {facts.file("profile/program.json"), "lockstep profile " + facts.folder + " --by module"}}};
+  OrderedJson out{{"sources",
+                   {facts.file("profile/program.json"),
+                    "lockstep profile " + shell_word(facts.folder) + " --by module"}}};
   if (!facts.program) {
     out["finding"] = "The programs of the run were not recorded.";
-    out["missing"] = "train it with profile.ledger=true";
-    return out.dump();
+    out["missing"] = facts.without_ledger();
+    return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   GraphNode step{.name = "step", .kind = "step"};
   for (const ProgramRecord::Program& program : facts.program->programs) {

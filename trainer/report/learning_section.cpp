@@ -2,6 +2,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/duration.h"
 #include "trainer/report/sections.h"
 #include "trainer/report/thin.h"
 
@@ -13,7 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::size_t kCurvePoints = 1600;  ///< more than a wide screen has columns
 constexpr std::size_t kClockPoints = 400;
 constexpr std::size_t kMaxSeries = 64;
-constexpr std::size_t kMaxEvents = 400;
+constexpr std::size_t kMaxEvents = 200;  ///< of a kind
 
 struct Curve {
   std::vector<std::int64_t> step;
@@ -77,29 +78,69 @@ OrderedJson clock_json(const std::vector<TelemetryRecord>& metrics) {
   return {{"step", std::move(steps)}, {"wall", std::move(seconds)}};
 }
 
-OrderedJson events_json(const RunFacts& facts) {
-  OrderedJson out = OrderedJson::array();
-  const auto add = [&](std::int64_t step, const char* kind, const std::string& text) {
-    if (out.size() < kMaxEvents) out.push_back({{"step", step}, {"kind", kind}, {"text", text}});
-  };
+struct AxisEvent {
+  std::int64_t step = 0;
+  const char* kind = "";
+  std::string text;
+};
+
+/// Jobs that went on, and ends.
+void add_jobs(const RunFacts& facts, std::vector<AxisEvent>& to) {
   for (std::size_t i = 0; i < facts.lives.size(); ++i) {
     const RunLife& life = facts.lives[i];
+    const bool is_last = i + 1 == facts.lives.size();
     if (i > 0)
-      add(life.step, "resume",
-          fmt::format("a job of {} rank{} went on at {}", life.ranks, life.ranks == 1 ? "" : "s",
-                      life.began));
+      to.push_back({life.step, "resume",
+                    fmt::format("a job of {} rank{} went on at {}", life.ranks,
+                                life.ranks == 1 ? "" : "s", life.began)});
     if (!life.ended.empty())
-      add(life.last_step, life.how == "early stopping" ? "early stop" : "end",
-          fmt::format("{} at {}", life.how, life.ended));
+      to.push_back({life.last_step, life.how == "early stopping" ? "early stop" : "end",
+                    fmt::format("{} at {}", life.how, life.ended)});
+    else if (!is_last)
+      to.push_back(
+          {facts.lives[i + 1].step, "end",
+           fmt::format("the job that began at {} left no end: it was killed", life.began)});
   }
+}
+
+/// A record tells of a save in the interval that ends with it.
+void add_saves(const RunFacts& facts, std::vector<AxisEvent>& to) {
+  const std::int64_t interval = facts.config ? facts.config->checkpoint.save_interval : 0;
+  std::int64_t last = 0;
+  for (const TelemetryRecord& record : facts.metrics) {
+    const double ms = record.save_ms.value_or(0);
+    std::int64_t step = record.step;
+    if (interval > 0 && step / interval * interval >= last) step = step / interval * interval;
+    last = record.step;
+    if (ms > 0)
+      to.push_back({step, "save", fmt::format("saved: {} of the loop", readable_ns(1e6 * ms))});
+  }
+}
+
+/// Evenly less of them if they are too many.
+void add_thinned(const std::vector<AxisEvent>& events, std::vector<AxisEvent>& to) {
+  const std::size_t stride = 1 + events.size() / kMaxEvents;
+  for (std::size_t i = 0; i < events.size(); i += stride) {
+    to.push_back(events[i]);
+    if (stride > 1) to.back().text += fmt::format(" (one mark for {})", stride);
+  }
+}
+
+OrderedJson events_json(const RunFacts& facts) {
+  std::vector<AxisEvent> events, recompilations, saves, evaluations;
+  add_jobs(facts, events);
   for (const CompilationEvent& event : facts.compilation_events)
     if (is_recompilation(event))
-      add(event.step, "recompilation", fmt::format("{}: {}", word_of(event), event.text));
-  for (const TelemetryRecord& record : facts.metrics) {
-    if (const double ms = record.save_ms.value_or(0); ms > 0)
-      add(record.step, "save", fmt::format("saved, {:.3g} ms of the loop", ms));
-    if (!record.evaluations.empty()) add(record.step, "evaluation", "evaluated");
-  }
+      recompilations.push_back(
+          {event.step + 1, "recompilation", fmt::format("{}: {}", word_of(event), event.text)});
+  add_saves(facts, saves);
+  for (const TelemetryRecord& record : facts.metrics)
+    if (!record.evaluations.empty())
+      evaluations.push_back({record.step, "evaluation", "evaluated"});
+  for (const auto* each : {&recompilations, &saves, &evaluations}) add_thinned(*each, events);
+  OrderedJson out = OrderedJson::array();
+  for (const AxisEvent& event : events)
+    out.push_back({{"step", event.step}, {"kind", event.kind}, {"text", event.text}});
   return out;
 }
 
@@ -109,10 +150,15 @@ std::string learning_finding(const std::vector<std::pair<std::string, Curve>>& c
   for (const auto& [name, curve] : curves) {
     if (!name.ends_with("/loss") || curve.value.empty()) continue;
     const double first = curve.value.front(), last = curve.value.back();
-    out += fmt::format("{}{} {} from {:.4g} to {:.4g}", out.empty() ? "" : "; ", name,
-                       last < first ? "fell" : "went", first, last);
-    if (out.find(';') == std::string::npos)
-      out += fmt::format(" from step {} to {}", curve.step.front(), curve.step.back());
+    if (!out.empty()) out += "; ";
+    if (!std::isfinite(last))
+      out += fmt::format("{} is not finite at step {}", name, curve.step.back());
+    else if (curve.value.size() == 1)
+      out += fmt::format("{} is {:.4g} at step {}", name, last, curve.step.back());
+    else
+      out += fmt::format("{} {} from {:.4g} at step {} to {:.4g} at step {}", name,
+                         last < first ? "fell" : "went", first, curve.step.front(), last,
+                         curve.step.back());
   }
   return out.empty() ? "No loss was logged." : out + ".";
 }

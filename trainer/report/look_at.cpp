@@ -49,6 +49,7 @@ void add_step_parts(const RunFacts& facts, std::vector<LookAt>& to) {
   add_part(rows, "checkpoint", step, "pauses for saves take", "step", to);
   add_part(rows, "evaluation", step, "evaluations take", "step", to);
   add_part(rows, "value reads", step, "reads of values take", "compilation", to);
+  if (!facts.is_calibrated()) return;
   for (const OpStatistics& row : rows) {
     const auto limit = row.of_limit();
     const double share = row.mean.ms / step;
@@ -60,19 +61,28 @@ void add_step_parts(const RunFacts& facts, std::vector<LookAt>& to) {
   }
 }
 
-double wall_seconds(const RunFacts& facts) {
-  if (facts.metrics.size() < 2) return 0;
-  return facts.metrics.back().wall_time - facts.metrics.front().wall_time;
+/// The longest work of the other ranks.
+double second_work_ms(const RunFacts& facts, std::size_t late) {
+  double out = 0;
+  for (std::size_t i = 0; i < facts.profiles.size(); ++i) {
+    if (i == late) continue;
+    double work = facts.profiles[i].mean_step_ms;
+    for (const LedgerRow& row : facts.profiles[i].rows)
+      if (row.work == "all-reduce") work -= row.ms;
+    out = std::max(out, work);
+  }
+  return out;
 }
 
 void add_recompilations(const RunFacts& facts, std::vector<LookAt>& to) {
-  const double wall = wall_seconds(facts);
+  const double wall = facts.training_seconds();
   for (const CauseTally::Row& row : facts.compilations.rows()) {
     const double share = wall > 0 ? row.seconds / wall : 0;
     if (is_expected(row.cause, row.main().remedy) || share < kNoticedShare) continue;
-    to.push_back({fmt::format("{} recompilations took {}: {}", row.misses(),
-                              readable_time(row.seconds), row.describe()),
-                  "compilation", share});
+    to.push_back(
+        {fmt::format("{} recompilation{} took {}: {}", row.misses(), row.misses() == 1 ? "" : "s",
+                     readable_time(row.seconds), row.describe()),
+         "compilation", share});
   }
 }
 
@@ -101,12 +111,16 @@ std::string late_sentence(const RunFacts& facts) {
   const auto late = late_rank(facts.profiles);
   if (!late) return "";
   const RankProfile& who = facts.profiles[late->index];
-  const std::size_t others = facts.profiles.size() - 1;
+  const double step = mean_ms(facts.profiles), behind = late->work_ms - late->others_ms;
+  // Of two ranks that are late alike, neither is the one to look at.
+  if (behind < kNoticedShare * step ||
+      late->work_ms - second_work_ms(facts, late->index) < behind / 2)
+    return "";
+  const int others = who.ranks - 1;
   return fmt::format(
-      "{} of {} ranks wait {:.1f} % of each step for rank {} on {}, most of it because of its {} "
-      "({} more than the others')",
-      others, facts.profiles.size(),
-      percent_of(late->work_ms - late->others_ms, mean_ms(facts.profiles)), who.rank, who.host,
+      "{} of {} ranks wait{} {:.1f} % of each step for rank {} on {}, whose {} takes {} "
+      "more than theirs",
+      others, who.ranks, others == 1 ? "s" : "", percent_of(behind, step), who.rank, who.host,
       late->most, readable_ns(1e6 * late->most_ms));
 }
 

@@ -49,11 +49,10 @@ OrderedJson remedies_for(const RunFacts& facts, const ProgramRecord& record) {
       static_cast<double>(activations) < kLargePart * static_cast<double>(record.peak_bytes))
     return out;
   const std::int64_t micro_batch = facts.config->batch.micro_batch_size;
-  if (micro_batch > 1)
+  if (micro_batch > 1 && micro_batch % 2 == 0)
     out.push_back(
         fmt::format("training.micro_batch_size={}: activations would take about {} instead of {}",
-                    micro_batch / 2, size_text(activations * (micro_batch / 2) / micro_batch),
-                    size_text(activations)));
+                    micro_batch / 2, size_text(activations / 2), size_text(activations)));
   if (facts.config->training.precision == Precision::kFp32)
     out.push_back("training.precision=bf16-mixed: most activations would take half");
   if (facts.config_text.find("gradient_checkpointing: false") != std::string::npos)
@@ -66,12 +65,12 @@ std::string memory_finding(const ProgramRecord& record) {
   std::string out =
       fmt::format("A rank's device had at most {} in use", size_text(record.peak_bytes));
   if (record.limit_bytes > 0)
-    out += fmt::format(", {:.2g} % of its limit", 100 * static_cast<double>(record.peak_bytes) /
+    out += fmt::format(", {:.3g} % of its limit", 100 * static_cast<double>(record.peak_bytes) /
                                                       static_cast<double>(record.limit_bytes));
   if (record.memory.empty() || record.peak_bytes <= 0) return out + ".";
   const auto most = std::ranges::max_element(record.memory, {}, &ProgramRecord::MemoryPart::bytes);
   return out + fmt::format(
-                   "; most of it, {:.0f} %, is {}.",
+                   "; the largest part, {:.0f} %, is {}.",
                    100 * static_cast<double>(most->bytes) / static_cast<double>(record.peak_bytes),
                    most->kind);
 }
@@ -82,8 +81,8 @@ std::string memory_section(const RunFacts& facts) {
   OrderedJson out{{"sources", {facts.file("profile/program.json"), facts.file("metrics.jsonl")}}};
   if (!facts.program) {
     out["finding"] = "What memory a step takes, command by command, was not recorded.";
-    out["missing"] = "train it with profile.ledger=true";
-    return out.dump();
+    out["missing"] = facts.without_ledger();
+    return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   const ProgramRecord& record = *facts.program;
   out["finding"] = memory_finding(record);

@@ -2,6 +2,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "core/base/duration.h"
 #include "trainer/report/sections.h"
 #include "trainer/statistics/op_statistics.h"
 #include "trainer/statistics/profile_text.h"
@@ -72,23 +73,25 @@ std::string ops_finding(const RunFacts& facts) {
   const auto longest =
       std::ranges::find_if(rows, [](const OpStatistics& each) { return each.mean.is_bundle(); });
   if (longest == rows.end() || shares.bundled_ms <= 0) return "No command was measured.";
-  return fmt::format(
-      "Commands run at {:.0f} % of this machine's limits; most time goes to {} {}, {:.3g} ms of "
-      "each step.",
-      100 * shares.lower_bound_ms / shares.bundled_ms, longest->mean.program, longest->mean.work,
-      longest->mean.ms);
+  std::string out = fmt::format("Most time goes to {} {}: {} of each step", longest->mean.program,
+                                longest->mean.work, readable_ns(1e6 * longest->mean.ms));
+  if (!facts.is_calibrated()) return out + "; without lockstep calibrate no limit is known.";
+  return out + fmt::format("; commands run at {:.0f} % of the machine's limits ({}).",
+                           100 * shares.lower_bound_ms / shares.bundled_ms,
+                           facts.profiles[0].limits);
 }
 
 }  // namespace
 
 std::string ops_section(const RunFacts& facts) {
-  OrderedJson out{{"sources",
-                   {"lockstep profile " + facts.folder + " --by class|op|module|line --json",
-                    facts.file("profile/")}}};
+  OrderedJson out{
+      {"sources",
+       {"lockstep profile " + shell_word(facts.folder) + " --by class|op|module|line --json",
+        facts.file("profile/")}}};
   if (facts.profiles.empty() || facts.profiles[0].steps == 0) {
     out["finding"] = "The times of ops were not measured.";
-    out["missing"] = "train it with profile.ledger=true";
-    return out.dump();
+    out["missing"] = facts.without_ledger();
+    return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   const StepShares shares = step_shares(facts.profiles);
   const double device = shares[TimeShare::kDevice];

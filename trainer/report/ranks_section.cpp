@@ -29,22 +29,22 @@ OrderedJson rank_json(const RankProfile& profile) {
 }
 
 std::string ranks_finding(const RunFacts& facts) {
-  const std::size_t ranks = facts.profiles.size();
-  if (ranks == 0) return "The times of the ranks were not measured.";
+  if (facts.profiles.empty()) return "The times of the ranks were not measured.";
+  const int ranks = facts.profiles[0].ranks;
   if (ranks == 1) return "There is one rank, which waits for nobody.";
   if (const std::string late = late_sentence(facts); !late.empty()) return late + ".";
-  return fmt::format("The {} ranks are equally fast: none works for 1 % longer than the others.",
-                     ranks);
+  return fmt::format("None of the {} ranks clearly works for longer than the others.", ranks);
 }
 
 }  // namespace
 
 std::string ranks_section(const RunFacts& facts) {
-  OrderedJson out{{"finding", ranks_finding(facts)},
-                  {"sources", {"lockstep profile " + facts.folder, facts.file("profile/")}}};
+  OrderedJson out{
+      {"finding", ranks_finding(facts)},
+      {"sources", {"lockstep profile " + shell_word(facts.folder), facts.file("profile/")}}};
   if (facts.profiles.empty()) {
-    out["missing"] = "train it with profile.ledger=true";
-    return out.dump();
+    out["missing"] = facts.without_ledger();
+    return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   const auto ranks = static_cast<std::size_t>(facts.profiles[0].ranks);
   if (facts.profiles.size() < ranks)

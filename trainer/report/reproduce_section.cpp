@@ -13,9 +13,12 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 std::string command_of(const RunFacts& facts) {
-  if (!facts.config) return "";  // a program of its own, whose name nobody kept
+  if (!facts.config) return "";  // a program, whose name nobody kept, or not readable
   const int ranks = facts.lives.empty() ? 1 : facts.lives.back().ranks;
-  const std::string train = fmt::format("lockstep train {}", facts.file("config.yaml"));
+  // Under a name of its own: a new run of the same name moves this one aside.
+  const std::string train =
+      fmt::format("lockstep train {} {}", shell_word(facts.file("config.yaml")),
+                  shell_word(fmt::format("run.name={}-again", facts.name)));
   return ranks == 1 ? train : fmt::format("mpirun -n {} {}", ranks, train);
 }
 
@@ -25,7 +28,8 @@ OrderedJson facts_of_run(const RunFacts& facts) {
     if (!value.empty()) out.push_back({{"name", name}, {"value", value}, {"source", source}});
   };
   if (facts.saved) {
-    add("hash of the state", facts.saved->hash, "lockstep ckpt hash " + facts.saved->path);
+    add("hash of the state", facts.saved->hash,
+        "lockstep ckpt hash " + shell_word(facts.saved->path));
     add("of step", std::to_string(facts.saved->step), facts.saved->path);
     add("digest of the training data", facts.saved->dataset_digest, facts.saved->path);
   }
@@ -43,6 +47,21 @@ OrderedJson facts_of_run(const RunFacts& facts) {
   add("began", life.began, source);
   add("ended", life.ended, source);
   return out;
+}
+
+std::string reproduce_finding(const RunFacts& facts) {
+  if (!facts.saved) return "The run left no checkpoint whose hash could be compared.";
+  if (facts.config && !facts.config->batch.deterministic)
+    return "training.deterministic is false: another number of ranks gives other bits.";
+  std::string out = fmt::format(
+      "The same config, data and build give the state of hash {}... at step {} again, on any "
+      "number "
+      "of ranks",
+      facts.saved->hash.substr(0, 12), facts.saved->step);
+  if (!facts.lives.empty())
+    out += fmt::format(" of processors with {}", facts.lives.back().instruction_set);
+  if (facts.lives.size() != 1) out += ", if no setting was changed at a resume";
+  return out + ".";
 }
 
 using FlatConfig = std::map<std::string, std::string>;
@@ -78,15 +97,7 @@ std::string reproduce_section(const RunFacts& facts) {
                   {"command", command_of(facts)},
                   {"config", facts.config_text},
                   {"facts", facts_of_run(facts)}};
-  out["finding"] = facts.saved
-                       ? fmt::format(
-                             "The same config, data and build give the state of hash {}... at "
-                             "step {} again, on any number of ranks.",
-                             facts.saved->hash.substr(0, 12), facts.saved->step)
-                       : "The run left no checkpoint whose hash could be compared.";
-  // A run in any order of sums has no such promise.
-  if (facts.saved && facts.config && !facts.config->batch.deterministic)
-    out["finding"] = "training.deterministic is false: another number of ranks gives other bits.";
+  out["finding"] = reproduce_finding(facts);
   return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

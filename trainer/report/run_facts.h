@@ -47,8 +47,18 @@ struct RunFacts {
   const Registry* registry = nullptr;
   MachineLimits limits = {};  ///< of the machine that makes the report
 
+  /// Whether it is of a program on the library, which has no config.
+  bool is_of_a_program() const;
+  /// What would fill a section that needs profile.ledger, as this run has nothing for it.
+  std::string without_ledger() const;
+  /// From the first record to the last, without the time between two jobs.
+  double training_seconds() const;
+  /// Of all logged steps, without evaluations and saves; 0 if there are none.
+  double mean_logged_step_ms() const;
   /// "runs/a/metrics.jsonl"
   std::string file(const std::string& of_folder) const { return folder + "/" + of_folder; }
+  /// Whether the ledger compares its times with measured limits, of whatever machine.
+  bool is_calibrated() const;
   /// Whether the ledger compares its times with `limits`: the run's machine is this one.
   bool knows_limits() const;
   /// The cores at work on a node, as the ledger counts them.
@@ -58,6 +68,9 @@ struct RunFacts {
   /// Tokens of a global batch; 0 if samples have none.
   std::int64_t tokens_per_step() const;
 };
+
+/// A word as a shell takes it, in quotes if it needs them.
+std::string shell_word(const std::string& word);
 
 /// Error kUsage if `folder` is not the folder of a run.
 RunFacts read_run_facts(const std::string& folder, const MachineLimits& limits,

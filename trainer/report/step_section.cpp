@@ -15,12 +15,14 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+constexpr const char* kWaitForOthers = "all-reduce";
 constexpr std::size_t kStripPoints = 2000;
 constexpr std::size_t kBins = 60;
 
 /// The name of a share of a step's time in the page; inputs are apart from the host.
 const char* group_name(const LedgerRow& row) {
   if (row.work == "inputs") return "input";
+  if (row.work == "gradient sums") return "device";  // of micro-batches of one rank, too
   switch (share_of(row)) {
     case TimeShare::kDevice: return "device";
     case TimeShare::kAllReduce: return "all-reduce";
@@ -48,8 +50,8 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-/// The cause of a step whose own work took longer: nothing in the run explains it.
-constexpr const char* kSlowerWork = "device";
+/// The cause of a step in which commands took longer: nothing in the run explains it.
+constexpr const char* kSlowerWork = "slower kernels";
 
 /// Why a step was long, in a word, and in words.
 struct OddCause {
@@ -57,26 +59,65 @@ struct OddCause {
   std::string text;
 };
 
-OddCause cause_of(const OddStep& odd, const RunFacts& facts) {
-  for (const CompilationEvent& event : facts.compilation_events)
-    if (event.step == odd.step && odd.first_of_program) {
-      return {is_recompilation(event) ? "recompilation" : "first step of a program",
-              fmt::format("{} in {}{}", word_of(event), readable_time(event.seconds),
-                          event.text.empty() ? "" : ": " + event.text)};
+/// What made a step longer than a mean one by the most, on any rank.
+struct LongestPart {
+  int rank = 0;
+  std::string part;
+  double ms = 0;
+};
+
+/// A rank waits in all-reduces for those that are slower: their parts come first.
+LongestPart longest_part(const RunFacts& facts, std::int64_t step) {
+  LongestPart out, wait;
+  for (const RankProfile& profile : facts.profiles)
+    for (const OddStep& odd : profile.odd_steps) {
+      if (odd.step != step) continue;
+      for (const auto& [part, ms] : odd.beyond_mean_ms) {
+        LongestPart& to = part == kWaitForOthers ? wait : out;
+        if (ms > to.ms) to = {profile.rank, part, ms};
+      }
     }
-  if (odd.first_of_program) return {"first step of a program", "a program ran for the first time"};
+  constexpr double kExplains = 0.5;
+  return out.ms > kExplains * wait.ms ? out : wait;
+}
+
+const char* cause_of_part(const std::string& part) {
   static const std::map<std::string, const char*> kCauses{
-      {"idle", "host"},       {"inputs", "input"},          {"all-reduce", "all-reduce"},
-      {"checkpoint", "save"}, {"evaluation", "evaluation"}, {"value reads", "value read"}};
-  if (odd.beyond_mean_ms.empty())
-    return {kSlowerWork, "no part was much longer than in a mean step"};
-  const auto& [part, ms] = *std::ranges::max_element(odd.beyond_mean_ms, {},
-                                                     [](const auto& each) { return each.second; });
-  const std::string text =
-      fmt::format("{}: {} more than in a mean step", part, readable_ns(1e6 * ms));
+      {"idle", "host"},          {"inputs", "input"},          {kWaitForOthers, "all-reduce"},
+      {"checkpoint", "save"},    {"evaluation", "evaluation"}, {"value reads", "value read"},
+      {"gradient", kSlowerWork}, {"update", kSlowerWork}};
   const auto known = kCauses.find(part);
-  if (known != kCauses.end()) return {known->second, text};
-  return {kSlowerWork, text};
+  return known == kCauses.end() ? "runtime" : known->second;
+}
+
+/// Of the programs that were made for a step: how long it took, and why.
+OddCause cause_of_programs(const RunFacts& facts, std::int64_t step) {
+  OddCause out{"first step of a program", "a program ran for the first time"};
+  double seconds = 0;
+  int programs = 0;
+  std::string why;
+  for (const CompilationEvent& event : facts.compilation_events) {
+    if (event.step != step) continue;
+    ++programs;
+    seconds += event.seconds;
+    if (is_recompilation(event)) out.cause = "recompilation";
+    if (why.empty()) why = event.text;
+  }
+  if (programs > 0)
+    out.text =
+        fmt::format("{} program{} compiled or loaded in {}{}", programs, programs == 1 ? "" : "s",
+                    readable_time(seconds), why.empty() ? "" : ": " + why);
+  return out;
+}
+
+OddCause cause_of(const OddStep& odd, const RunFacts& facts) {
+  if (odd.first_of_program) return cause_of_programs(facts, odd.step);
+  const LongestPart most = longest_part(facts, odd.step);
+  if (most.part.empty()) return {"runtime", "no part was much longer than in a mean step"};
+  return {cause_of_part(most.part),
+          fmt::format("{}{}: {} more than in a mean step",
+                      facts.profiles.size() > 1 ? fmt::format("rank {}, ", most.rank) : "",
+                      most.part, readable_ns(1e6 * most.ms))};
 }
 
 OrderedJson strip_json(const RankProfile& profile, const RunFacts& facts) {
@@ -89,14 +130,16 @@ OrderedJson strip_json(const RankProfile& profile, const RunFacts& facts) {
         profile.step_ms.begin() + static_cast<std::ptrdiff_t>((range + 1) * count / shown);
     const auto longest =
         static_cast<std::size_t>(std::max_element(begin, end) - profile.step_ms.begin());
-    steps.push_back(longest < profile.step_numbers.size() ? profile.step_numbers[longest]
-                                                          : static_cast<std::int64_t>(longest));
+    // As the curves count them: updates made.
+    steps.push_back(1 + (longest < profile.step_numbers.size()
+                             ? profile.step_numbers[longest]
+                             : static_cast<std::int64_t>(longest)));
     ms.push_back(profile.step_ms[longest]);
   }
   for (const OddStep& each : profile.odd_steps) {
     const OddCause cause = cause_of(each, facts);
     odd.push_back(
-        {{"step", each.step}, {"ms", each.ms}, {"cause", cause.cause}, {"text", cause.text}});
+        {{"step", each.step + 1}, {"ms", each.ms}, {"cause", cause.cause}, {"text", cause.text}});
   }
   return {{"rank", profile.rank},
           {"step", std::move(steps)},
@@ -109,8 +152,8 @@ OrderedJson strip_json(const RankProfile& profile, const RunFacts& facts) {
 /// Up to four times the median; longer ones are counted together.
 OrderedJson distribution_json(const std::vector<double>& step_ms) {
   const double from = *std::ranges::min_element(step_ms);
-  const double to = std::max(std::min(*std::ranges::max_element(step_ms), 4 * median_of(step_ms)),
-                             from * (1 + 1e-6));
+  const double to =
+      std::max(std::min(*std::ranges::max_element(step_ms), 4 * median_of(step_ms)), from + 1e-6);
   std::vector<std::int64_t> counts(kBins);
   std::int64_t beyond = 0;
   for (const double ms : step_ms) {
@@ -133,31 +176,35 @@ OrderedJson quantiles_json(std::vector<double> step_ms) {
   return out;
 }
 
-/// "; 9 steps stand out, 7 of them because kernels were slower: ...".
+/// "; 9 steps stand out, most of them because of slower kernels (7)"; the first ones of programs
+/// always do.
 std::string odd_sentence(const RunFacts& facts) {
-  const std::vector<OddStep>& odd = facts.profiles[0].odd_steps;
-  if (odd.empty()) return "";
   std::map<std::string, std::size_t> counts;
-  for (const OddStep& each : odd) ++counts[cause_of(each, facts).cause];
+  std::size_t odd = 0;
+  for (const OddStep& each : facts.profiles[0].odd_steps) {
+    if (each.first_of_program) continue;
+    ++odd;
+    ++counts[cause_of(each, facts).cause];
+  }
+  if (odd == 0) return "";
   const auto most =
       std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
-  std::string out =
-      fmt::format("; {} step{} out, ", odd.size(), odd.size() == 1 ? " stands" : "s stand");
-  if (most->first == kSlowerWork)
-    return out +
-           fmt::format("{} with slower kernels: another process probably used cores or memory",
-                       most->second);
-  return out + fmt::format("{} by: {}", most->second, most->first);
+  if (odd == 1) return fmt::format("; one step stands out: {}", most->first);
+  return fmt::format("; {} steps stand out, {} of them: {}", odd, most->second, most->first);
 }
 
 std::string step_finding(const RunFacts& facts, double mean_ms) {
   const StepShares shares = step_shares(facts.profiles);
   std::string out = fmt::format("A step takes {} on average", readable_ns(1e6 * mean_ms));
+  if (facts.lives.size() > 1)
+    out = fmt::format("In the last of {} jobs a step takes {} on average", facts.lives.size(),
+                      readable_ns(1e6 * mean_ms));
   const auto percent = [&](TimeShare share) {
     return mean_ms > 0 ? 100 * shares[share] / mean_ms : 0;
   };
   out += fmt::format(
-      ": {:.0f} % is work of the device, {:.0f} % all-reduce, {:.0f} % waiting for host and input, "
+      ": {:.0f} % is work of the device, {:.0f} % sums of gradients, {:.0f} % waiting for host and "
+      "input, "
       "{:.0f} % pauses",
       percent(TimeShare::kDevice), percent(TimeShare::kAllReduce), percent(TimeShare::kHost),
       percent(TimeShare::kPauses));
@@ -174,14 +221,14 @@ double mean_step_of(const std::vector<RankProfile>& profiles) {
 }  // namespace
 
 std::string step_section(const RunFacts& facts) {
-  OrderedJson out{{"sources", {"lockstep profile " + facts.folder, facts.file("profile/")}}};
+  OrderedJson out{
+      {"sources", {"lockstep profile " + shell_word(facts.folder), facts.file("profile/")}}};
   if (facts.profiles.empty() || facts.profiles[0].step_ms.empty()) {
     out["finding"] = "Where the time of a step goes was not measured.";
-    out["missing"] =
-        facts.profiles.empty()
-            ? "train it with profile.ledger=true; the run writes its times when it ends"
-            : "no program ran twice, and the first step of each is left out";
-    return out.dump();
+    out["missing"] = facts.profiles.empty()
+                         ? facts.without_ledger()
+                         : "no program ran twice, and the first step of each is left out";
+    return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   const RankProfile& first = facts.profiles[0];
   const double mean = mean_step_of(facts.profiles);

@@ -43,20 +43,6 @@ std::optional<BestValue> lowest_evaluation(const RunFacts& facts) {
   return out;
 }
 
-/// Mean over the records, of values that were measured.
-std::optional<double> mean_of(const RunFacts& facts,
-                              std::optional<double> TelemetryRecord::*value) {
-  double sum = 0;
-  int count = 0;
-  for (const TelemetryRecord& record : facts.metrics)
-    if (record.*value && std::isfinite((record.*value).value_or(0))) {
-      sum += (record.*value).value_or(0);
-      ++count;
-    }
-  if (count == 0) return std::nullopt;
-  return sum / count;
-}
-
 class Facts {
  public:
   void add(const char* name, const std::string& value, const std::string& source) {
@@ -72,10 +58,21 @@ std::string short_number(const std::optional<double>& value, const char* unit = 
   return value ? fmt::format("{:.5g}{}", *value, unit) : "";
 }
 
-void add_time(const RunFacts& facts, Facts& to) {
-  if (facts.metrics.size() < 2) return;
-  const double seconds = facts.metrics.back().wall_time - facts.metrics.front().wall_time;
-  to.add("time from first to last record", format_time(seconds), kMetricsFile);
+/// "1,810" would read better, but people copy figures.
+std::string rate_text(double per_second) {
+  return per_second >= 1000 ? fmt::format("{:.0f}", per_second) : fmt::format("{:.4g}", per_second);
+}
+
+void add_speed(const RunFacts& facts, Facts& to) {
+  constexpr double kMsOfSecond = 1e3;
+  if (facts.metrics.size() > 1)
+    to.add("time of training, from the first record", format_time(facts.training_seconds()),
+           kMetricsFile);
+  const double ms = facts.mean_logged_step_ms();
+  if (ms <= 0) return;
+  to.add("steps per second, without pauses", rate_text(kMsOfSecond / ms), kMetricsFile);
+  if (const auto tokens = static_cast<double>(facts.tokens_per_step()); tokens > 0)
+    to.add("tokens per second, without pauses", rate_text(tokens * kMsOfSecond / ms), kMetricsFile);
 }
 
 void add_jobs(const RunFacts& facts, Facts& to) {
@@ -96,15 +93,12 @@ OrderedJson facts_json(const RunFacts& facts) {
   if (const auto best = lowest_evaluation(facts))
     out.add("best eval/loss", fmt::format("{:.5g} at step {}", best->value, best->step),
             kMetricsFile);
-  add_time(facts, out);
-  out.add("steps per second", short_number(mean_of(facts, &TelemetryRecord::updates_per_s)),
-          kMetricsFile);
-  out.add("tokens per second", short_number(mean_of(facts, &TelemetryRecord::tokens_per_s)),
-          kMetricsFile);
+  add_speed(facts, out);
   add_jobs(facts, out);
   if (facts.saved) {
     out.add("newest checkpoint", fmt::format("step {}", facts.saved->step), facts.saved->path);
-    out.add("hash of its state", facts.saved->hash, "lockstep ckpt hash " + facts.saved->path);
+    out.add("hash of its state", facts.saved->hash,
+            "lockstep ckpt hash " + shell_word(facts.saved->path));
   }
   return out.take();
 }
@@ -114,10 +108,13 @@ std::string end_of(const RunFacts& facts, const std::string& state) {
   if (state == "unknown") return fmt::format("The run has reached step {}", step);
   if (state == "running") return fmt::format("The run is at step {} and goes on", step);
   if (state == "killed")
-    return fmt::format("The run was killed after step {}: its last job left no end", step);
+    return fmt::format(
+        "The last job of the run left no end after step {}: it was killed, or still trains "
+        "elsewhere",
+        step);
   const RunLife& last = facts.lives.back();
   if (state == kFailedJob)
-    return fmt::format("The run failed after step {}: {}", last.last_step, last.error);
+    return fmt::format("The run failed: {}", last.error.substr(0, last.error.find('\n')));
   if (state == "early stopping")
     return fmt::format("The run ended early at step {}, as its evaluations did not improve",
                        last.last_step);
@@ -148,6 +145,8 @@ std::string verdict_section(const RunFacts& facts) {
                   {"state", state},
                   {"facts", facts_json(facts)},
                   {"look_at", OrderedJson::array()}};
+  if (state == kFailedJob && facts.lives.back().error.find('\n') != std::string::npos)
+    out["details"] = facts.lives.back().error;
   for (const LookAt& each : things_to_look_at(facts))
     out["look_at"].push_back({{"text", each.text}, {"section", each.section}});
   return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);

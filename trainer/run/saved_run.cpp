@@ -52,15 +52,25 @@ SharedCheckpoint SavedRun::share_checkpoint(Communicator& communicator, Activity
 }
 
 void SavedRun::require_folder() const {
-  LS_USER_CHECK(fs::exists(path_), "{}: there is no such run", path_);
+  std::error_code error;
+  LS_USER_CHECK(fs::exists(path_, error), "{}: {}", path_,
+                error ? error.message() : "there is no such run");
   LS_USER_CHECK(is_folder(), "{} is a file: RUN is the folder of a run", path_);
-  LS_USER_CHECK(fs::exists(fs::path(path_) / "config.yaml") || fs::exists(fs::path(path_) / "logs"),
+  const auto holds = [&](const char* name) {
+    return fs::symlink_status(fs::path(path_) / name, error).type() != fs::file_type::not_found;
+  };
+  LS_USER_CHECK(holds("config.yaml") || holds("logs"),
                 "{} is not a run's folder: it has neither config.yaml nor logs", path_);
 }
 
 std::vector<TelemetryRecord> SavedRun::metrics() const {
   require_folder();
   return read_metrics((fs::path(path_) / "metrics.jsonl").string());
+}
+
+MetricsRead SavedRun::good_metrics() const {
+  require_folder();
+  return read_good_metrics((fs::path(path_) / "metrics.jsonl").string());
 }
 
 std::vector<RankProfile> SavedRun::profiles() const {

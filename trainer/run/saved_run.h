@@ -17,6 +17,7 @@
 #include "trainer/statistics/program_record.h"
 #include "trainer/statistics/rank_profile.h"
 #include "trainer/telemetry/compilations_file.h"
+#include "trainer/telemetry/metrics_file.h"
 #include "trainer/telemetry/record.h"
 
 namespace lockstep {
@@ -55,6 +56,7 @@ class SavedRun {
   // The files in a run's folder. Error kUsage if path() is not the folder of a run, or for a
   // damaged file.
   std::vector<TelemetryRecord> metrics() const;  ///< empty: no step was logged
+  MetricsRead good_metrics() const;              ///< those in front of a damaged line
   std::vector<RankProfile> profiles() const;     ///< by rank; empty: the run did not measure them
   /// Nothing: the run did not measure it, or has not ended.
   std::optional<ProgramRecord> program() const;

@@ -96,7 +96,10 @@ OddStep odd_step_of(const OrderedJson& json) {
 }
 
 void read_steps(const OrderedJson& json, RankProfile& to) {
-  for (const OrderedJson& ms : json.at("step_ms")) to.step_ms.push_back(amount(ms));
+  for (const OrderedJson& ms : json.at("step_ms")) {
+    to.step_ms.push_back(amount(ms));
+    LS_USER_CHECK(to.step_ms.back() >= 0, "damaged: a step takes {} ms", to.step_ms.back());
+  }
   if (!json.contains("step_numbers")) return;  // of an older run
   for (const OrderedJson& number : json.at("step_numbers"))
     to.step_numbers.push_back(step_number(number));

@@ -115,10 +115,12 @@ template <class F>
 void for_each_line(const std::string& run_folder, int rank, const F& read) {
   for (const std::string& path :
        {compilations_path(run_folder), compilations_path(run_folder, rank)}) {
-    // A pipe or a device may never end.
     std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) continue;
+    if (!std::filesystem::exists(path, error)) continue;
+    // A pipe or a device may never end.
+    LS_USER_CHECK(std::filesystem::is_regular_file(path, error), "{}: is not a regular file", path);
     std::ifstream file(path);
+    if (!file) raise_errno(ErrorKind::kUsage, path + ": cannot be read");
     std::string line;
     for (int number = 1; std::getline(file, line); ++number) {
       if (OrderedJson::parse(line, nullptr, false).is_discarded())

@@ -110,15 +110,30 @@ std::string to_json(const TelemetryRecord& record) {
   return out.dump();
 }
 
-std::vector<TelemetryRecord> read_metrics(const std::string& path) {
-  if (!is_readable(path)) return {};
+MetricsRead read_good_metrics(const std::string& path) {
+  MetricsRead out;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return out;
+  if (!is_readable(path)) {
+    out.damage = path + ": is not a regular file";
+    return out;
+  }
   std::ifstream in(path, std::ios::binary);
   if (!in) raise_errno(ErrorKind::kUsage, path + ": cannot be read");
-  std::vector<TelemetryRecord> out;
-  for (const std::string& line : read_lines(in).whole)
-    out.push_back(record_of(JsonPlace::parse(
-        line, {.name = path, .kind = ErrorKind::kUsage, .line = std::ssize(out) + 1})));
+  try {
+    for (const std::string& line : read_lines(in).whole)
+      out.records.push_back(record_of(JsonPlace::parse(
+          line, {.name = path, .kind = ErrorKind::kUsage, .line = std::ssize(out.records) + 1})));
+  } catch (const Error& e) {
+    out.damage = e.what();
+  }
   return out;
+}
+
+std::vector<TelemetryRecord> read_metrics(const std::string& path) {
+  MetricsRead read = read_good_metrics(path);
+  if (!read.damage.empty()) raise(ErrorKind::kUsage, "{}", read.damage);
+  return std::move(read.records);
 }
 
 MetricsFile::MetricsFile(std::string path, std::int64_t resumed_step, Log& log)

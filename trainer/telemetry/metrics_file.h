@@ -20,6 +20,13 @@ std::string to_json(const TelemetryRecord& record);
 /// (a resume removes such lines), or somebody edited the file.
 std::vector<TelemetryRecord> read_metrics(const std::string& path);
 
+/// The records up to the first damaged line.
+struct MetricsRead {
+  std::vector<TelemetryRecord> records = {};
+  std::string damage = {};  ///< the message of that error; empty: there is none
+};
+MetricsRead read_good_metrics(const std::string& path);
+
 class MetricsFile {
  public:
   /// Starts after `resumed_step`: keeps the records up to that step of an existing file; removes

@@ -40,8 +40,10 @@ RunFacts facts_of_two_ranks() {
 TEST(Report, SaysWhoIsLate) {
   const RunFacts facts = facts_of_two_ranks();
   const json section = json::parse(ranks_section(facts));
-  EXPECT_THAT(section["finding"].get<std::string>(),
-              HasSubstr("1 of 2 ranks wait 25.0 % of each step for rank 1 on a"));
+  EXPECT_THAT(
+      section["finding"].get<std::string>(),
+      HasSubstr("1 of 2 ranks waits 25.0 % of each step for rank 1 on a, whose gradient dot takes "
+                "3 ms more than theirs"));
   EXPECT_EQ(section["late"]["most"], "gradient dot");
   EXPECT_EQ(section["ranks"][0]["wait_ms"], 3);
   EXPECT_EQ(section["ranks"][1]["work_ms"], 12);
@@ -59,9 +61,45 @@ TEST(Report, DividesAStepIntoWhatItIsMadeOf) {
   EXPECT_DOUBLE_EQ(sum, section["mean_ms"].get<double>());
   EXPECT_EQ(section["waterfall"][0]["group"], "device");
   EXPECT_EQ(section["strip"]["odd"][0]["cause"], "first step of a program");
+  EXPECT_EQ(section["strip"]["odd"][0]["step"], 1) << "counted as updates made, as in the curves";
   EXPECT_EQ(section["strip"]["odd"][1]["cause"], "evaluation");
   EXPECT_THAT(section["strip"]["odd"][1]["text"].get<std::string>(),
-              HasSubstr("evaluation: 50 ms"));
+              HasSubstr("rank 0, evaluation: 50 ms"));
+}
+
+TEST(Report, LooksForTheCauseOfAWaitOnTheOtherRanks) {
+  RunFacts facts = facts_of_two_ranks();
+  facts.profiles[0].odd_steps = {{.step = 2, .ms = 90, .beyond_mean_ms = {{"all-reduce", 60}}}};
+  facts.profiles[1].odd_steps = {{.step = 2, .ms = 90, .beyond_mean_ms = {{"gradient", 55}}}};
+  const json odd = json::parse(step_section(facts))["strip"]["odd"][0];
+  EXPECT_EQ(odd["cause"], "slower kernels");
+  EXPECT_EQ(odd["text"], "rank 1, gradient: 55 ms more than in a mean step");
+}
+
+TEST(Report, SumsTheTimeOfTrainingWithoutThatBetweenJobs) {
+  RunFacts facts{.folder = "runs/a"};
+  facts.metrics = {{.step = 10, .wall_time = 100, .step_ms = 10},
+                   {.step = 20, .wall_time = 101, .step_ms = 10},
+                   {.step = 30, .wall_time = 900, .step_ms = 40}};
+  facts.lives = {{.step = 0}, {.step = 20}};
+  EXPECT_DOUBLE_EQ(facts.training_seconds(), 1);
+  EXPECT_DOUBLE_EQ(facts.mean_logged_step_ms(), 20);
+}
+
+TEST(Report, QuotesWordsForAShell) {
+  EXPECT_EQ(shell_word("runs/a-1.b"), "runs/a-1.b");
+  EXPECT_EQ(shell_word("$(touch x) y"), "'$(touch x) y'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
+TEST(Report, SaysWhyARunWithALedgerHasNoTimes) {
+  RunFacts facts{.folder = "runs/a"};
+  facts.config.emplace().profile.ledger = true;
+  facts.is_running = true;
+  EXPECT_THAT(facts.without_ledger(), HasSubstr("it still trains"));
+  facts.is_running = false;
+  facts.lives = {{.ended = "2026-01-01T00:00:01Z", .how = "failed"}};
+  EXPECT_THAT(facts.without_ledger(), HasSubstr("its last job did not"));
 }
 
 TEST(Report, NamesTheCauseOfARecompiledStep) {
@@ -74,7 +112,8 @@ TEST(Report, NamesTheCauseOfARecompiledStep) {
                                .remedy = "pad it"}};
   const json step = json::parse(step_section(facts));
   EXPECT_EQ(step["strip"]["odd"][0]["cause"], "recompilation");
-  EXPECT_EQ(step["strip"]["odd"][0]["text"], "compiled in 2 s: batch.tokens[length]: 57 -> 61");
+  EXPECT_EQ(step["strip"]["odd"][0]["text"],
+            "1 program compiled or loaded in 2 s: batch.tokens[length]: 57 -> 61");
   const json learning = json::parse(learning_section(facts));
   EXPECT_EQ(learning["events"][0]["kind"], "recompilation");
 }
@@ -87,7 +126,8 @@ TEST(Report, SaysHowTheLastJobEnded) {
   facts.lives = {{.began = "2026-01-01T00:00:00Z"}};
   EXPECT_EQ(verdict()["state"], "killed");
   EXPECT_EQ(verdict()["finding"],
-            "The run was killed after step 40: its last job left no end; train/loss is 1.5.");
+            "The last job of the run left no end after step 40: it was killed, or still trains "
+            "elsewhere; train/loss is 1.5.");
   facts.is_running = true;
   EXPECT_EQ(verdict()["state"], "running");
   facts.is_running = false;
@@ -96,7 +136,7 @@ TEST(Report, SaysHowTheLastJobEnded) {
   facts.lives[0].last_step = 41;
   facts.lives[0].error = "the loss is not finite";
   EXPECT_THAT(verdict()["finding"].get<std::string>(),
-              HasSubstr("failed after step 41: the loss is not finite"));
+              HasSubstr("The run failed: the loss is not finite;"));
 }
 
 TEST(Report, HasNullForWhatIsNotFinite) {

@@ -271,6 +271,50 @@ class ReportPage(PageTest):
             self.browser.draw_all()
             self.assertEqual(self.browser.script(TEXTS_THAT_MEET), [])
 
+    def test_ticks_of_any_size_are_whole_and_not_cut(self):
+        lines = {"lr": 0.0011, "tiny": 1.2e-9, "huge": 1.7e30, "level": 1.4312001, "large": 123_456_789.0}
+        data = report(report_samples.full_run(points=8, steps=20, ranks=1))
+        run = data["runs"][0]
+        run["learning"]["series"] = [
+            {"name": name, "group": "metric", "step": [1, 2, 3],
+             "value": [value, value * (1 + 1e-7), value * (1 + (1e-3 if value > 1e9 else 3e-7))]}
+            for name, value in lines.items()]
+        run["step"]["strip"].update(step=[2, 3], ms=[1234.5, 1234567.25], odd=[])
+        run["step"]["distribution"].update(counts=[1, 0, 1], beyond=0)
+        for width in WIDTHS:
+            for log in (False, True):
+                with self.subTest(width=width, log=log):
+                    self.browser.show("ticks", data, width)
+                    if log:
+                        self.browser.script("document.querySelector('#learning .toggle[aria-pressed]').click()")
+                        self.browser.draw_all()
+                    self.assertEqual(self.browser.script(TEXTS_THAT_MEET), [])
+        exponents = {text.split("e")[-1] for text in self.browser.texts("#learning .grid .tick text") if "e" in text}
+        self.assertEqual(exponents, {"+30", "-9"})
+        texts = self.browser.texts("#step .chart:nth-of-type(2) .axis:not(.grid) .tick text")
+        self.assertEqual(texts, ["2", "3"])
+        self.assertEqual(self.browser.texts("#learning .charts .axis:not(.grid) .tick text")[:3], ["1", "2", "3"])
+
+    def test_a_point_without_neighbours_is_drawn(self):
+        data = report(report_samples.full_run(points=8, steps=20, ranks=1))
+        data["runs"][0]["learning"]["series"] = [
+            {"name": "train/loss", "group": "loss", "step": [1, 2, 3, 4, 5, 6],
+             "value": [2.3, None, None, 2.1, 2.0, None]}]
+        self.browser.show("lone", data)
+        self.assertEqual(len(self.browser.all(f"{LOSS} circle.lone")), 1)
+        self.assertEqual(self.browser.all("#ranks .heat"), [])  # of one rank
+
+    def test_every_roof_has_its_name(self):
+        data = report(report_samples.full_run(points=8, steps=20))
+        for index, rate in enumerate((1.1e11, 1.5e11, 2e11)):
+            data["runs"][0]["ops"]["roofline"]["roofs"] = [{"name": "f32 products", "flops_per_s": 1e11},
+                                                           {"name": "bf16 products", "flops_per_s": rate}]
+            for width in WIDTHS:
+                self.browser.show(f"roofs {index}", data, width)
+                names = self.browser.texts(".roofline .labels text")
+                self.assertEqual([name.split()[0] for name in names[:2]], ["f32", "bf16"])
+                self.assertEqual(self.browser.script(TEXTS_THAT_MEET), [])
+
     def test_the_size_of_the_window_changes_the_charts(self):
         self.browser.show("full", self.full)
         self.browser.command("Emulation.setDeviceMetricsOverride", width=620, height=900, deviceScaleFactor=1,
@@ -470,7 +514,10 @@ class ReportPage(PageTest):
     def test_odd_steps_say_their_cause(self):
         self.browser.show("full", self.full)
         marks = self.browser.all("#step circle.odd")
-        self.assertEqual(len(marks), 6)
+        self.assertEqual(len(marks), len(self.run_["step"]["strip"]["odd"]))
+        legend = self.browser.texts("#step .chart:nth-of-type(2) .legend li")
+        self.assertEqual(legend, [each["cause"] for each in self.run_["step"]["strip"]["odd"]])
+        self.assertNotIn(self.run_["step"]["strip"]["odd"][0]["step"], self.run_["step"]["strip"]["step"])
         self.browser.script("arguments[0].scrollIntoView({block: 'center'})", marks[1])
         self.point_at(marks[1])
         self.assertIn("recompilation: takes 90.4 ms more than the median", self.browser.text("#tip"))
@@ -584,6 +631,52 @@ class ReportPage(PageTest):
         self.browser.all("#learning .legend.runs button")[0].click()
         self.wait_a_frame()
         self.assertEqual(len(self.browser.all(f"{LOSS} path.main")), 14)
+
+    def test_several_runs_stand_side_by_side(self):
+        runs = [report_samples.full_run("twin", seed, points=20, steps=40) for seed in (1, 2)]
+        runs[1].update(folder="runs/other")
+        runs[1]["verdict"]["facts"] = []
+        differences = [{"key": f"key.{i}", "values": ["1", None]} for i in range(21)]
+        self.browser.show("twins", report(*runs, differences=differences))
+        rows = [dict(row) for row in self.browser.rows("Runs")]
+        self.assertEqual([row["run"] for row in rows], ["twin (runs/twin)", "twin (runs/other)"])
+        self.assertEqual(list(rows[0].values())[1:], ["finished", "40", "1.4312", "1.4698 at step 4750", "175.13"])
+        self.assertEqual(list(rows[1].values())[1:], ["finished", "–", "–", "–", "–"])
+        self.assertEqual(self.browser.text(".top details summary"), "21 differences between the runs' configs")
+        first = dict(self.browser.rows("Differences between the runs' configs")[0])
+        self.assertEqual(first["twin (runs/other)"], "not there")
+        self.assertIn("twin (runs/other)", self.browser.text("#learning .findings"))
+
+    def test_details_of_the_verdict_fold(self):
+        data = copy.deepcopy(self.full)
+        lines = [f"line {i} <b>" + "x" * 300 for i in range(20)]
+        data["runs"][0]["verdict"]["details"] = "\n".join(lines)
+        for width in WIDTHS:
+            self.browser.show("details", data, width)
+            self.assertEqual(self.browser.script(WHAT_STICKS_OUT), [])
+            self.assertEqual(self.browser.text("#verdict pre"), "\n".join(lines[:12]))
+            box = self.browser.one("#verdict pre")
+            self.assertEqual(box.get_property("scrollWidth"), box.get_property("clientWidth"))
+        self.assertEqual(self.browser.text("#verdict .details button"), "8 more lines")
+        self.browser.one("#verdict .details button").click()
+        self.assertEqual(self.browser.text("#verdict pre"), "\n".join(lines))
+
+    def test_tables_end_with_a_row(self):
+        for width in WIDTHS:
+            self.browser.show("full", self.full, width)
+            self.browser.script("for (const each of document.querySelectorAll('details')) each.open = true")
+            self.browser.script("return new Promise((done) => setTimeout(done, 300))")
+            cut = self.browser.script("""
+                return [...document.querySelectorAll('.table-box')].filter((box) => {
+                  const end = box.getBoundingClientRect().top + box.clientHeight;
+                  return [...box.querySelectorAll('tr')].some((row) => {
+                    const place = row.getBoundingClientRect();
+                    return place.top < end - 1.5 && place.bottom > end + 1.5;
+                  });
+                }).map((box) => box.getAttribute('aria-label'));""")
+            self.assertEqual(cut, [])
+            height = self.browser.script("return document.querySelector('#ops .table-box').clientHeight")
+            self.assertGreater(height, 100)
 
     # How hands move.
 

@@ -29,13 +29,32 @@ function plotArea(svg, width, height, margin) {
   };
 }
 
-// The axes of a plot; `x`, `y`: {scale, label, text: of a tick}.
+const kLeastLeft = 50, kMostLeft = 110, kTickPadding = 6;
+
+function ticksUp(height) { return Math.max(2, Math.floor(height / 40)); }
+
+// The room that the ticks of y need left of a plot of a height, in steps: charts above each other
+// are mostly as wide as each other.
+function leftMargin(svg, height, y) {
+  const axis = tickedAxis(d3.axisLeft(y.scale), y, ticksUp(height)), scale = y.scale;
+  const arguments_ = axis.tickArguments();
+  const values = axis.tickValues() || scale.ticks(...arguments_),
+        text = axis.tickFormat() || scale.tickFormat(...arguments_);
+  const probe = svg.append("text");
+  const widest =
+      d3.max(values, (value) => probe.text(text(value)).node().getComputedTextLength()) || 0;
+  probe.remove();
+  const needed = Math.ceil((widest + kTickPadding + 2) / 10) * 10;
+  return Math.max(kLeastLeft, Math.min(kMostLeft, needed));
+}
+
+// The axes of a plot; `x`, `y`: {scale, label, text: of a tick, whole: only whole numbers}.
 function drawAxes(area, x, y) {
   area.axes.selectAll("*").remove();
-  const across = Math.max(2, Math.floor(area.width / 75)),
-        up = Math.max(2, Math.floor(area.height / 40));
+  const across = Math.max(2, Math.floor(area.width / 75)), up = ticksUp(area.height);
   if (y) {
-    const axis = tickedAxis(d3.axisLeft(y.scale), y, up).tickSize(-area.width).tickPadding(6);
+    const axis =
+        tickedAxis(d3.axisLeft(y.scale), y, up).tickSize(-area.width).tickPadding(kTickPadding);
     area.axes.append("g").attr("class", "axis grid").call(axis);
     if (y.label)
       area.axes.append("text").attr("class", "unit").attr("x", 0).attr("y", -9).text(y.label);
@@ -82,6 +101,10 @@ function thinTickTexts(axes) {
 function tickedAxis(axis, side, count) {
   const scale = side.scale;
   if (!scale.ticks) return axis;
+  if (side.whole && !scale.base) {
+    return axis.tickValues(scale.ticks(count).filter(Number.isInteger))
+        .tickFormat(wholeTick(scale, count));
+  }
   if (!scale.base)
     return side.text ? axis.ticks(count).tickFormat(side.text) :
                        axis.tickValues(scale.ticks(count)).tickFormat(linearTick(scale, count));
@@ -89,20 +112,30 @@ function tickedAxis(axis, side, count) {
   const [low, high] = d3.extent(scale.domain());
   if (high < 10 * low && scale.ticks(count).length < 3) {
     return axis.tickValues(d3.ticks(low, high, count))
-        .tickFormat(d3.tickFormat(low, high, count, high >= 1e4 ? "~s" : undefined));
+        .tickFormat(tickText(d3.tickFormat(low, high, count, largeOrSmall(high))));
   }
   return axis.ticks(Math.max(4, count), powerTick);
 }
 
-function powerTick(value) {
-  return d3.format(value >= 1e4 ? "~s" : value < 1e-3 ? "~e" : "~r")(value);
+function powerTick(value) { return tickText(d3.format(largeOrSmall(value) || "~r"))(value); }
+
+function tickText(format) { return (value) => trimmedNumber(format(value)); }
+
+// 12k, 1.2M; beyond the usual prefixes 1.2e+20; 1.2e-6.
+function largeOrSmall(largest) {
+  return largest >= 1e15 || largest < 1e-3 ? "e" : largest >= 1e4 ? "~s" : undefined;
+}
+
+function wholeTick(scale, count) {
+  const largest = d3.max(scale.domain(), Math.abs);
+  return largest < 1e4 ? d3.format(",d") : linearTick(scale, count);
 }
 
 // 1.2e-6, 0.0012, 12, 1,200, 12k, 1.2M; with as many digits as tell ticks apart.
 function linearTick(scale, count) {
   const largest = d3.max(scale.domain(), Math.abs);
   if (largest >= 5e-4 && largest < 1e4) return scale.tickFormat(count);
-  const prefix = scale.tickFormat(count, largest < 1 ? "~e" : "~s");
+  const prefix = tickText(scale.tickFormat(count, largeOrSmall(largest)));
   return (value) => value === 0 ? "0" : prefix(value);
 }
 

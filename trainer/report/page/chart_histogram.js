@@ -26,12 +26,15 @@ function stepHistogram(spread, quantiles) {
 
 function drawHistogram(svg, width, height, {spread, rows, size, median}) {
   const beyond = spread.beyond ? 56 : 0;
-  const area = plotArea(svg, width, height, {left: 50, right: 22 + beyond, top: 26, bottom: 42});
+  const margin = {left: 50, right: 22 + beyond, top: 26, bottom: 42};
+  const inside = height - margin.top - margin.bottom;
+  const y =
+      d3.scaleLinear().domain([0, d3.max(rows, (row) => row.count) || 1]).nice().range([inside, 0]);
+  const upward = {scale: y, label: "steps", whole: true};
+  margin.left = leftMargin(svg, inside, upward);
+  const area = plotArea(svg, width, height, margin);
   const x = d3.scaleLinear().domain([spread.from_ms, spread.to_ms]).range([0, area.width]);
-  const y = d3.scaleLinear().domain([0, d3.max(rows, (row) => row.count) || 1]).nice().range([
-    area.height, 0
-  ]);
-  drawAxes(area, {scale: x, label: "ms"}, {scale: y, label: "steps"});
+  drawAxes(area, {scale: x, label: "ms"}, upward);
   const hatch = hatchPattern(svg);
   const place = (bars) =>
       bars.attr("x", (row) => row.to === null ? area.width + 28 : x(row.from) + 0.5)

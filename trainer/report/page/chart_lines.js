@@ -30,19 +30,32 @@ function lineChart(view, chart, options) {
 
 function drawLines(view, chart, options, svg, width, height) {
   const marks = list(options.events).length > 0;
-  const area =
-      plotArea(svg, width, height, {left: 50, right: 22, top: marks ? 40 : 24, bottom: 42});
-  const x = d3.scaleLinear().range([0, area.width]);
-  const y = (view.log ? d3.scaleLog() : d3.scaleLinear()).range([area.height, 0]);
+  const margin = {left: kLeastLeft, right: 22, top: marks ? 40 : 24, bottom: 42};
+  const inside = height - margin.top - margin.bottom;
+  const x = d3.scaleLinear();
+  const y = (view.log ? d3.scaleLog() : d3.scaleLinear()).range([inside, 0]);
+  const shown = () => chart.lines.filter((line) => view.isShown(line.run));
+  const setDomains = () => {
+    x.domain(view.domain || view.full());
+    y.domain(valueDomain(shown(), view, x.domain()));
+    if (!view.log) y.nice();
+  };
+  setDomains();
+  margin.left = leftMargin(svg, inside, valueAxis(y, options.unit));
+  const area = plotArea(svg, width, height, margin);
+  x.range([0, area.width]);
   const paths = area.marks.append("g"), lane = area.plot.append("g").attr("class", "events");
   const cursor = area.marks.append("g").attr("class", "cursor");
   let zoom = null;
   const update = () => {
-    const lines = chart.lines.filter((line) => view.isShown(line.run));
-    x.domain(view.domain || view.full());
-    y.domain(valueDomain(lines, view, x.domain()));
-    if (!view.log) y.nice();
-    drawAxes(area, {scale: x, label: view.label(), text: view.tick()}, valueAxis(y, options.unit));
+    const lines = shown();
+    setDomains();
+    // Other ticks may need other room.
+    if (zoom && leftMargin(svg, inside, valueAxis(y, options.unit)) !== margin.left)
+      return redraw(options.figure.chart);
+    drawAxes(
+        area, {scale: x, label: view.label(), text: view.tick(), whole: view.mode !== "wall"},
+        valueAxis(y, options.unit));
     drawPaths(paths, lines, view, x, y);
     drawEvents(lane, options.events, view, x, area);
     drawCursor(cursor, lines, view, x, y, area.height);
@@ -56,14 +69,12 @@ function drawLines(view, chart, options, svg, width, height) {
       x);
   const state = options.figure.chart;
   state.update = update;
-  state.moveCursor = () => drawCursor(
-      cursor, chart.lines.filter((line) => view.isShown(line.run)), view, x, y, area.height);
+  state.moveCursor = () => drawCursor(cursor, shown(), view, x, y, area.height);
   state.position = (value) => {
     const box = svg.node().getBoundingClientRect();
-    return [box.left + 50 + x(value), box.top + 40];
+    return [box.left + margin.left + x(value), box.top + 40];
   };
-  state.readout = (value) => cursorLines(
-      chart.lines.filter((line) => view.isShown(line.run)), view, value, options.events, x);
+  state.readout = (value) => cursorLines(shown(), view, value, options.events, x);
 }
 
 // Bytes are shown in a unit that suits them.
@@ -120,18 +131,24 @@ function drawPaths(paths, lines, view, x, y) {
       .attr("class", (line) => `main ${line.mark}`)
       .attr("d", drawn((line) => view.smooth(line)))
       .raise();
-  // A single point makes no line.
-  const single = paths.selectAll("circle").data(lines.filter(
-      (line) => linePoints(line, view.progress()).x.length === 1 &&
-          isNumber(linePoints(line, view.progress()).y[0])));
+  const single = paths.selectAll("circle").data(lines.flatMap((line) => lonePoints(line, view)));
   single.exit().remove();
   single.enter()
       .append("circle")
       .attr("r", 3)
       .merge(single)
-      .attr("class", (line) => line.mark)
-      .attr("cx", (line) => x(linePoints(line, view.progress()).x[0]))
-      .attr("cy", (line) => y(linePoints(line, view.progress()).y[0]));
+      .attr("class", (point) => `lone ${point.mark}`)
+      .attr("cx", (point) => x(point.x))
+      .attr("cy", (point) => y(point.y));
+}
+
+// Points without a neighbour make no line.
+function lonePoints(line, view) {
+  const x = linePoints(line, view.progress()).x, values = view.smooth(line);
+  const isDrawn = (i) => isNumber(values[i]) && (!view.log || values[i] > 0);
+  return d3.range(x.length)
+      .filter((i) => isDrawn(i) && !isDrawn(i - 1) && !isDrawn(i + 1))
+      .map((i) => ({mark: line.mark, x: x[i], y: values[i]}));
 }
 
 function drawCursor(group, lines, view, x, y, height) {

@@ -59,7 +59,9 @@ function drawLiveBytes(svg, width, height, {live, peak, view, command}) {
   const x = d3.scaleLinear().domain(view.domain || view.full()).range([0, area.width]);
   const largest = d3.max(live) || 1, unit = byteUnit(largest);
   const y = d3.scaleLinear().domain([0, largest * 1.04]).range([area.height, 0]);
-  drawAxes(area, {scale: x, label: "command"}, {scale: scaledTo(y, unit), label: unit.name});
+  drawAxes(
+      area, {scale: x, label: "command", whole: true},
+      {scale: scaledTo(y, unit), label: unit.name});
   const [from, to] = [
     Math.max(0, Math.floor(x.domain()[0]) - 1), Math.min(live.length, Math.ceil(x.domain()[1]) + 1)
   ];

@@ -95,10 +95,15 @@ function drawRoofline(svg, width, height, {points, machines, kind, state, reset}
       area.marks.append("path").attr("class", name).attr("d", d3.line()([
         from, ridge, to
       ].map((at) => [x(at), y(rate(at))])));
-      // A name stands above its roof, or below it if another stands there.
+      // A roof out of sight has no name.
+      if (y(roof.flops_per_s) < 0 || y(roof.flops_per_s) > area.height) continue;
+      // A name stands above its roof, or below it if another stands there, or else further away.
       const free = (line) =>
-          line > 8 && line < area.height && names.every((other) => Math.abs(other - line) >= 14);
-      const line = [y(roof.flops_per_s) - 5, y(roof.flops_per_s) + 13].find(free);
+          line > 8 && line < area.height && names.every((other) => Math.abs(other - line) >= 17);
+      const line =
+          d3.range(5)
+              .flatMap((i) => [y(roof.flops_per_s) - 5 - 17 * i, y(roof.flops_per_s) + 13 + 17 * i])
+              .find(free);
       if (line === undefined) continue;
       names.push(line);
       fitText(

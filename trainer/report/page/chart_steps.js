@@ -9,16 +9,29 @@ const kCauseMarks = {
   "host": "c4",
   "all-reduce": "c7",
   "value read": "c5",
-  "device": "ink",
+  "slower kernels": "ink",
+  "runtime": "ink hollow",
 };
 
 function causeMark(cause) {
   return Object.prototype.hasOwnProperty.call(kCauseMarks, cause) ? kCauseMarks[cause] : "ink";
 }
 
+// Odd steps may lie outside of the measured ones, as the first step does: they are steps of the
+// strip, too.
+function stripPoints(strip) {
+  const odd = list(strip.odd).filter((each) => isNumber(each.ms) && isNumber(each.step));
+  const points = new Map();
+  list(strip.step).slice(0, list(strip.ms).length).forEach((step, i) => {
+    points.set(step, strip.ms[i]);
+  });
+  for (const each of odd) points.set(each.step, each.ms);
+  const steps = [...points.keys()].filter(isNumber).sort(d3.ascending);
+  return {steps, times: steps.map((step) => points.get(step)), odd};
+}
+
 function stepStrip(strip) {
-  const steps = list(strip.step), times = list(strip.ms),
-        odd = list(strip.odd).filter((each) => isNumber(each.ms));
+  const {steps, times, odd} = stripPoints(strip);
   const causes = [...new Set(odd.map((each) => asText(each.cause)))];
   const longest = d3.max([...times, ...odd.map((each) => each.ms)]) || 1;
   const view = {
@@ -26,7 +39,7 @@ function stepStrip(strip) {
     domain: null,
     cursor: null,
     full: () => {
-      const [from, to] = d3.extent(steps);
+      const [from, to] = steps.length ? d3.extent(steps) : [0, 0];
       return from === to ? [from - 0.5, to + 0.5] : [from, to];
     },
     change(domain) {
@@ -77,15 +90,16 @@ function stepStrip(strip) {
 }
 
 function drawStrip(svg, width, height, strip) {
-  const {steps, times, odd, view} = strip,
-                            area = plotArea(
-                                svg, width, height, {left: 50, right: 22, top: 26, bottom: 42});
-  const x = d3.scaleLinear().domain(view.domain || view.full()).range([0, area.width]);
+  const {steps, times, odd, view} = strip, margin = {left: 50, right: 22, top: 26, bottom: 42};
+  const inside = height - margin.top - margin.bottom;
   const least = d3.min(times.filter((ms) => ms > 0)) || 1;
   const y = (view.log ? d3.scaleLog().domain([least * 0.8, strip.longest * 1.1]) :
                         d3.scaleLinear().domain([0, strip.longest]).nice())
-                .range([area.height, 0]);
-  drawAxes(area, {scale: x, label: "step"}, {scale: y, label: "ms"});
+                .range([inside, 0]);
+  margin.left = leftMargin(svg, inside, {scale: y});
+  const area = plotArea(svg, width, height, margin);
+  const x = d3.scaleLinear().domain(view.domain || view.full()).range([0, area.width]);
+  drawAxes(area, {scale: x, label: "step", whole: true}, {scale: y, label: "ms"});
   const [from, to] = indicesIn(steps, x.domain()), path = d3.path();
   for (let i = from; i < to; ++i) {
     if (!isNumber(times[i]) || times[i] <= 0) continue;

@@ -10,6 +10,26 @@ function columnName(column) {
   return unit ? `${column.name}, ${unit}` : column.name;
 }
 
+// A box ends where a row does.
+const kTableHeight = 560;
+
+const tableSizes = new ResizeObserver((entries) => {
+  for (const {target} of entries) {
+    const rows = target.rows, box = target.parentElement;
+    if (!box || !target.offsetHeight) continue;
+    const end = (row) => row.offsetTop + row.offsetHeight;
+    let last = rows.length - 1;
+    if (target.offsetHeight > kTableHeight) {
+      last = 0;
+      while (last + 1 < rows.length && end(rows[last + 1]) <= kTableHeight) ++last;
+    }
+    // A row that is higher than the box is cut.
+    const bar = box.offsetHeight - box.clientHeight;
+    box.style.setProperty(
+        "--most", last > 0 && last < rows.length - 1 ? `${end(rows[last]) + bar}px` : null);
+  }
+});
+
 function dataTable(table) {
   const state = {sort: table.sort || null, matches: () => true, most: table.most || Infinity};
   const columns = table.columns.map((column) => {
@@ -56,6 +76,7 @@ function dataTable(table) {
       element(
           "table", {}, element("caption", {}, prose(table.caption)),
           element("thead", {}, element("tr", {}, heads)), body));
+  tableSizes.observe(box.firstChild);
   const whole = element("div", {class: "table"}, box, more);
   whole.filterRows = (matches) => {
     state.matches = matches;

@@ -17,12 +17,17 @@ function fixedNumber(value, decimals) {
   return d3.format(`,.${decimals}f`)(value);
 }
 
+// 1.200e-10 -> 1.2e-10; d3's own way to trim takes the exponent's zeros, too.
+function trimmedNumber(text) {
+  return text.replace(/(\.\d*?)0+(?=e)/, "$1").replace(/\.(?=e)/, "");
+}
+
 // Four significant digits, for values of any size.
 function plainNumber(value) {
   if (!isNumber(value)) return kNothing;
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e6) return d3.format(",")(value);
-  if (size >= 1e6 || size < 1e-4) return d3.format(".4~g")(value);
+  if (size >= 1e6 || size < 1e-4) return trimmedNumber(d3.format(".3e")(value));
   return d3.format(".4r")(value);
 }
 
@@ -33,20 +38,17 @@ function millisecondsText(value) {
   return `${fixedNumber(value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3)} ms`;
 }
 
+// As C++ writes them: three significant digits, and no "1024 KiB".
 function bytesText(value) {
   if (!isNumber(value)) return kNothing;
-  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let size = Math.abs(value), unit = 0;
-  while (size >= 1024 && unit + 1 < units.length) {
+  while (size >= 1023.5 && unit + 1 < units.length) {
     size /= 1024;
     ++unit;
   }
-  const digits = unit === 0 ? d3.format(",.0f")(size) :
-                              size.toFixed(
-                                  size >= 100    ? 0 :
-                                      size >= 10 ? 1 :
-                                                   2);
-  return `${value < 0 ? "-" : ""}${digits} ${units[unit]}`;
+  const decimals = unit === 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+  return `${value < 0 ? "-" : ""}${size.toFixed(decimals)} ${units[unit]}`;
 }
 
 function percentText(value) {

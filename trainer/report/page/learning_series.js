@@ -133,8 +133,21 @@ function nameLine(line, chart, runs) {
 
 const kColours = 8;
 
+// Runs of one name are told apart by their folders.
+function runName(runs, index) {
+  const run = runs[index], name = asText(run.name);
+  const isShared = runs.some((other, i) => i !== index && asText(other.name) === name);
+  return isShared && run.folder ? `${name} (${asText(run.folder)})` : name;
+}
+
+// The colour and the dashes of a run's curves.
+function runMark(index) {
+  return `mark line c${index % kColours} d${Math.floor(index / kColours) % 3}`;
+}
+
 function runLabel(runs, index, name) {
-  return name ? `${plainText(runs[index].name)}: ${name}` : plainText(runs[index].name);
+  const run = plainText(runName(runs, index));
+  return name ? `${run}: ${name}` : run;
 }
 
 function unitOfSeries(name) {

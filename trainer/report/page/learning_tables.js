@@ -18,7 +18,7 @@ function seriesSummary(view, chart) {
     };
   });
   const run =
-      view.runs.length > 1 ? [{name: "run", value: (row) => view.runs[row.line.run].name}] : [];
+      view.runs.length > 1 ? [{name: "run", value: (row) => runName(view.runs, row.line.run)}] : [];
   const unit = unitOfSeries(chart.title);
   return {
     caption: `${chart.title}: first, last, least and largest values`,
@@ -40,7 +40,7 @@ function seriesRows(view, chart) {
   const rows = [];
   for (const line of chart.lines) {
     list(line.series.step).forEach((step, i) => rows.push([
-      view.runs[line.run].name, line.name, step, line.series.value[i]
+      runName(view.runs, line.run), line.name, step, line.series.value[i]
     ]));
   }
   return {

@@ -73,7 +73,7 @@ function bucketsFigure(communication, buckets) {
         };
       }),
       {
-        title: "Buckets in time, from the begin of the execution",
+        title: "Buckets in time, from the start of the execution",
         domain: [0, last],
         label: "ms",
         rules,

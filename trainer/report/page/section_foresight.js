@@ -5,13 +5,12 @@ function foresightSection(run) {
         scaling =
             list(foresight.scaling).filter((point) => point.devices > 0 && isNumber(point.step_ms));
   return [
-    parts.length ? predictionFigure(foresight, parts) : null,
-    scaling.length ? scalingFigure(scaling) : null,
+    parts.length ? predictionFigure(parts) : null, scaling.length ? scalingFigure(scaling) : null,
     scaling.length ? titledTable(scalingTable(scaling)) : null
   ];
 }
 
-function predictionFigure(foresight, parts) {
+function predictionFigure(parts) {
   const off = (part) => part.measured_ms ? part.predicted_ms / part.measured_ms - 1 : null;
   const longest =
       d3.max(parts.flatMap((part) => [part.measured_ms, part.predicted_ms]).filter(isNumber)) || 1;
@@ -30,14 +29,14 @@ function predictionFigure(foresight, parts) {
                   ],
                 }));
   return spansFigure(rows, {
-    title: `Measured and predicted${foresight.device ? ` on ${plainText(foresight.device)}` : ""}`,
+    title: "Measured and predicted on this machine",
     domain: [0, longest],
     label: "ms",
     parts: 2,
     says: `Measured and predicted times of ${parts.length} parts of a step`,
     legend: [{name: "measured", mark: "c0"}, {name: "predicted", mark: "c3 striped"}],
     table: () => ({
-      caption: "Measured and predicted",
+      caption: "Measured and predicted on this machine",
       rows: parts,
       columns: [
         {name: "part", value: (part) => part.name},
@@ -88,14 +87,17 @@ function scalingFigure(scaling) {
 }
 
 function drawScaling(svg, width, height, scaling, lines) {
-  const area = plotArea(svg, width, height, {left: 50, right: 30, top: 26, bottom: 42});
+  const margin = {left: 50, right: 30, top: 26, bottom: 42};
+  const inside = height - margin.top - margin.bottom;
+  const highest = d3.max(scaling, (point) => Math.max(point.step_ms, point.high_ms || 0)) || 1;
+  const y = d3.scaleLinear().domain([0, highest]).nice().range([inside, 0]);
+  margin.left = leftMargin(svg, inside, {scale: y});
+  const area = plotArea(svg, width, height, margin);
   const [fewest, most] = d3.extent(scaling, (point) => point.devices);
   const x = d3.scaleLog()
                 .base(2)
                 .domain(fewest === most ? [fewest / 2, most * 2] : [fewest, most])
                 .range([0, area.width]);
-  const highest = d3.max(scaling, (point) => Math.max(point.step_ms, point.high_ms || 0)) || 1;
-  const y = d3.scaleLinear().domain([0, highest]).nice().range([area.height, 0]);
   drawAxes(area, null, {scale: y, label: "ms"});
   let previous = -Infinity;
   const shown =

@@ -93,11 +93,8 @@ function learningControls(view, runs) {
             made.addEventListener("mouseenter", () => highlightRun(view, index));
             made.addEventListener("mouseleave", () => highlightRun(view, null));
             made.append(
-                element("i", {
-                  class: `mark line c${index % kColours} d${Math.floor(index / kColours) % 3}`,
-                  "aria-hidden": true
-                }),
-                prose(run.name));
+                element("i", {class: runMark(index), "aria-hidden": true}),
+                prose(runName(runs, index)));
             return made;
           })),
       bar);

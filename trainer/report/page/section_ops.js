@@ -5,23 +5,24 @@ const kOpGroups = [
   {value: "line", label: "line"}
 ];
 
+// What matters most stands first: a wide table is cut at the right.
 const kOpColumns = [
   {name: "program", value: (row) => row.program},
   {name: "work", value: (row) => row.work},
+  {name: "time", kind: "ms", value: (row) => row.ms},
+  {name: "of the step", kind: "share", bar: true, value: (row) => row.share},
+  {name: "of the limit", kind: "share", bar: true, value: (row) => row.of_limit},
+  {name: "simulated", kind: "ms", value: (row) => row.sim_ms},
+  {name: "of its limit", kind: "share", value: (row) => row.sim_of_limit},
+  {name: "least", kind: "ms", value: (row) => row.least_ms},
+  {name: "between ranks", kind: "share", value: (row) => row.skew},
   {name: "op", wide: true, code: true, value: (row) => row.op},
   {name: "module", code: true, value: (row) => row.module},
   {name: "line", code: true, value: (row) => row.line},
-  {name: "time", kind: "ms", value: (row) => row.ms},
-  {name: "of the step", kind: "share", bar: true, value: (row) => row.share},
-  {name: "least", kind: "ms", value: (row) => row.least_ms},
   {name: "calls", kind: "count", value: (row) => row.count},
   {name: "places", kind: "count", value: (row) => row.places},
   {name: "work per step", kind: "flops", value: (row) => row.flops},
   {name: "moved", kind: "bytes", value: (row) => row.bytes},
-  {name: "of the limit", kind: "share", bar: true, value: (row) => row.of_limit},
-  {name: "between ranks", kind: "share", value: (row) => row.skew},
-  {name: "simulated", kind: "ms", value: (row) => row.sim_ms},
-  {name: "of its limit", kind: "share", value: (row) => row.sim_of_limit},
 ];
 
 function opsSection(run) {
@@ -47,8 +48,7 @@ function opsTable(ops, by) {
   const current = () => {
     const rows = list(by[state.group]);
     const present = kOpColumns.filter(
-        (column) =>
-            rows.some((row) => column.value(row) !== undefined && column.value(row) !== null));
+        (column) => rows.some((row) => ![undefined, null, ""].includes(column.value(row))));
     const time = present.findIndex((column) => column.name === "time");
     return {
       caption: `Time by ${state.group}`,

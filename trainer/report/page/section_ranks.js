@@ -12,7 +12,7 @@ function ranksSection(run) {
   }
   return [
     facts.length ? factList(facts) : null,
-    list(ranks.classes).length && list(ranks.ms).length ? heatFigure(ranks) : null,
+    list(ranks.classes).length && rankCount(ranks) > 1 ? heatFigure(ranks) : null,
     rows.length ? titledTable({
       caption: "Ranks",
       rows,
@@ -31,9 +31,12 @@ function ranksSection(run) {
   ];
 }
 
+// One rank has no others to be compared with.
+function rankCount(ranks) { return d3.max(list(ranks.ms), (row) => list(row).length) || 0; }
+
 function heatFigure(ranks) {
   const classes = list(ranks.classes), cells = [];
-  const count = d3.max(ranks.ms, (row) => list(row).length) || 0;
+  const count = rankCount(ranks);
   const names = d3.range(count).map((i) => (list(ranks.ranks)[i] || {rank: i}).rank);
   classes.forEach((name, row) => {
     const times = list(ranks.ms[row]), mean = d3.mean(times.filter(isNumber));

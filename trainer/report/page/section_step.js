@@ -26,7 +26,7 @@ function stepSection(run) {
   return [
     facts.length ? factList(facts) : null,
     list(step.waterfall).length ? waterfallFigure(step) : null,
-    list(strip.step).length ? stepStrip(strip) : null,
+    list(strip.step).length || odd.length ? stepStrip(strip) : null,
     odd.length ? titledTable({
       caption: "Steps unlike the others",
       rows: odd,

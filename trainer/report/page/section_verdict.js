@@ -16,6 +16,7 @@ function verdictSection(run) {
       "warn";
   const looks = list(verdict.look_at);
   return [
+    verdict.details ? foldedText(verdict.details) : null,
     verdict.state ?
         element(
             "p", {class: `state ${tone}`}, element("span", {}, "State: "), prose(verdict.state)) :
@@ -39,20 +40,63 @@ function differencesTable(data) {
   const rows = list(data.differences);
   if (data.runs.length < 2) return null;
   if (!rows.length) return element("p", {class: "quiet"}, "The configs of the runs are the same.");
-  return titledTable({
+  const table = titledTable({
     caption: "Differences between the runs' configs",
     rows,
     most: 40,
     columns: [
       {name: "key", code: true, value: (row) => row.key},
       ...data.runs.map((run, index) => ({
-                         name: asText(run.name).slice(0, 40),
+                         name: runName(data.runs, index).slice(0, 80),
                          code: true,
                          value: (row) => {
                            const value = list(row.values)[index];
-                           return value === null || value === undefined ? kNothing : value;
+                           return value === null || value === undefined ? "not there" : value;
                          }
                        }))
     ]
   });
+  if (rows.length <= 20) return table;
+  return element(
+      "details", {class: "data"},
+      element(
+          "summary", {}, `${d3.format(",")(rows.length)} differences between the runs' configs`),
+      table);
+}
+
+// How each of several runs ended, side by side.
+function runsTable(data) {
+  if (data.runs.length < 2) return null;
+  const fact = (name) => (row) => {
+    const facts = list((row.run.verdict || {}).facts);
+    const found = facts.find((each) => each.name === name);
+    return found ? found.value : kNothing;
+  };
+  return titledTable({
+    caption: "Runs",
+    rows: data.runs.map((run, index) => ({run, name: runName(data.runs, index)})),
+    most: 40,
+    columns: [
+      {name: "run", code: true, value: (row) => row.name},
+      {name: "state", value: (row) => asText((row.run.verdict || {}).state) || kNothing},
+      ...["last step", "last train/loss", "best eval/loss", "steps per second"].map(
+          (name) => ({name, value: fact(name)}))
+    ]
+  });
+}
+
+// Lines of a text of which the first are enough to see what it is.
+const kFoldedLines = 12;
+
+function foldedText(text) {
+  const lines = asText(text).split("\n");
+  const shown = element("bdi", {}, lines.slice(0, kFoldedLines).join("\n"));
+  const box = element("pre", {class: "text wraps", tabindex: 0}, shown);
+  if (lines.length <= kFoldedLines) return box;
+  const unfold =
+      button(`${d3.format(",")(lines.length - kFoldedLines)} more lines`, {class: "quiet"}, () => {
+        shown.textContent = asText(text);
+        unfold.remove();
+      });
+  return element("div", {class: "details"}, box, unfold);
 }

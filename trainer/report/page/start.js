@@ -33,11 +33,14 @@ function sectionOf(data, chosen, section) {
         "ul", {class: "findings"},
         data.runs.map(
             (each, index) => element(
-                "li", {}, element("i", {class: `mark c${index % kColours}`, "aria-hidden": true}),
-                clipped(each.name), " ", prose((each[section.id] || {}).finding)))));
+                "li", {}, element("i", {class: runMark(index), "aria-hidden": true}),
+                clipped(runName(data.runs, index)), " ",
+                prose((each[section.id] || {}).finding)))));
   } else if (told.finding) {
     made.append(element("p", {class: "finding"}, prose(told.finding)));
   }
+  const finds =
+      section.all ? data.runs.some((each) => (each[section.id] || {}).finding) : told.finding;
   let content = [];
   try {
     content = (section.all ? section.make(data, chosen) : section.make(run)).filter((node) => node);
@@ -46,7 +49,7 @@ function sectionOf(data, chosen, section) {
     content = [notice(`This section cannot be drawn: ${error.message}`, "warn")];
   }
   if (told.missing) made.append(notice(`What is missing here: ${asText(told.missing)}`));
-  else if (!content.length)
+  else if (!content.length && !finds)
     made.append(notice("The run recorded nothing of this.", "calm"));
   made.append(...content);
   made.choose = content.map((node) => node.choose).find((choose) => choose);
@@ -74,7 +77,8 @@ function pageHeader(data) {
       element(
           "p", {class: "about"}, prose(about), " ",
           made.command ? copyable(made.command, "command") : null),
-      list(data.notices).map((text) => notice(text, "warn")), differencesTable(data));
+      list(data.notices).map((text) => notice(text, "warn")), runsTable(data),
+      differencesTable(data));
 }
 
 function fillNavigation(data, choose) {
@@ -83,7 +87,8 @@ function fillNavigation(data, choose) {
   const select = element(
       "select", {id: "run", "aria-label": "run shown"},
       data.runs.map(
-          (run, index) => element("option", {value: index}, asText(run.name).slice(0, 60))));
+          (run, index) =>
+              element("option", {value: index}, runName(data.runs, index).slice(0, 120))));
   select.addEventListener("change", () => choose(Number(select.value)));
   nav.append(element("div", {class: "brand"}, "lockstep"));
   if (data.runs.length > 1)

@@ -70,6 +70,7 @@ TEST(HostMemory, WhatWasFreedInTheHeapsMiddleIsGivenBack) {
   EXPECT_GT(resident_bytes(), most - kAll / 4);
   return_freed_memory();
   EXPECT_LT(resident_bytes(), most - kAll / 2);
+  EXPECT_EQ(last.size(), kBlock);
 }
 
 TEST(HostMemory, AllocationsWork) {
@@ -92,6 +93,7 @@ TEST(HostMemory, OnlyRefusalsOfTheSystemAreErrorsOfMemory) {
   const OutOfHostMemory refused(3 << 20);
   EXPECT_EQ(text(refused),
             std::string("the host has no memory left: 3.00 MiB more were requested") + remedy);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): its text was there
   EXPECT_EQ(memory_error(refused)->kind(), ErrorKind::kOutOfMemory);
   EXPECT_EQ(text(std::bad_alloc()), std::string("the host has no memory left") + remedy);
   const std::system_error thread(std::make_error_code(std::errc::resource_unavailable_try_again));

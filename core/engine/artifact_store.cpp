@@ -56,6 +56,15 @@ void make_folder(const std::string& folder) {
   (void)::mkdir(folder.c_str(), 0700);
 }
 
+/// Whether the file is the one that it was: another process may have evicted it, and perhaps kept
+/// another under its name since.
+bool is_still(const std::string& path, const struct stat& before) {
+  struct stat now {};
+  return ::lstat(path.c_str(), &now) == 0 && now.st_ino == before.st_ino &&
+         now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+         now.st_ctim.tv_nsec == before.st_ctim.tv_nsec;
+}
+
 /// Error kData with the cause if the file is not valid.
 std::string read_entry(const std::string& path, const Hash128& key) {
   const PosixFile file = PosixFile::open(path, ErrorKind::kData);
@@ -155,7 +164,7 @@ std::optional<std::string> ArtifactStore::load(const Hash128& key, bool* damaged
     return payload;
   } catch (const Error& e) {
     std::error_code ignored;
-    if (!fs::exists(fs::symlink_status(path, ignored))) return std::nullopt;  // evicted meanwhile
+    if (!is_still(path, status)) return std::nullopt;
     warn("{} cannot be used and is replaced: {}", path, e.what());
     if (damaged != nullptr) *damaged = true;
     fs::remove(path, ignored);

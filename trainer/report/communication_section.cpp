@@ -70,12 +70,20 @@ std::string communication_section(const RunFacts& facts) {
   out["all_reduce_ms"] = sums.busy_ms;
   out["exposed_ms"] = exposed;
   out["buckets"] = OrderedJson::array();
-  for (const BucketTime& each : buckets.times)
+  for (const BucketTime& each : buckets.times) {
     out["buckets"].push_back({{"bucket", each.bucket},
                               {"bytes", each.bytes},
                               {"begin_ms", each.begin_ms},
                               {"end_ms", each.end_ms},
                               {"exposed_ms", each.exposed_ms}});
+    // Of a bucket that all ranks have ready at once, and nothing else runs.
+    constexpr double kMsOfSecond = 1e3;
+    const double calibrated =
+        facts.knows_limits() && facts.busy_cores().ranks == first.ranks
+            ? all_reduce_seconds(facts.limits, static_cast<double>(each.bytes), first.ranks)
+            : 0;
+    if (calibrated > 0) out["buckets"].back()["calibrated_ms"] = kMsOfSecond * calibrated;
+  }
   out["gradient_end_ms"] = buckets.gradient_end_ms;
   out["update_begin_ms"] = buckets.update_begin_ms;
   return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);

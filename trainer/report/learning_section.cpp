@@ -117,6 +117,16 @@ void add_saves(const RunFacts& facts, std::vector<AxisEvent>& to) {
   }
 }
 
+/// Logged steps whose update was skipped, and states that were kept for inspection only.
+void add_failures(const RunFacts& facts, std::vector<AxisEvent>& to) {
+  const bool skips = facts.config && facts.config->training.on_nonfinite == OnNonfinite::kSkip;
+  for (const TelemetryRecord& record : facts.metrics)
+    if (skips && record.grad_norm && !std::isfinite(record.grad_norm.value_or(0)))
+      to.push_back({record.step, "skipped", "the update was skipped: it was not finite"});
+  for (const CheckpointFile& suspect : facts.suspects)
+    to.push_back({suspect.step, "suspect save", suspect.path});
+}
+
 /// Evenly less of them if they are too many.
 void add_thinned(const std::vector<AxisEvent>& events, std::vector<AxisEvent>& to) {
   const std::size_t stride = 1 + events.size() / kMaxEvents;
@@ -127,17 +137,19 @@ void add_thinned(const std::vector<AxisEvent>& events, std::vector<AxisEvent>& t
 }
 
 OrderedJson events_json(const RunFacts& facts) {
-  std::vector<AxisEvent> events, recompilations, saves, evaluations;
+  std::vector<AxisEvent> events, failures, recompilations, saves, evaluations;
   add_jobs(facts, events);
   for (const CompilationEvent& event : facts.compilation_events)
     if (is_recompilation(event))
       recompilations.push_back(
           {event.step + 1, "recompilation", fmt::format("{}: {}", word_of(event), event.text)});
+  add_failures(facts, failures);
   add_saves(facts, saves);
   for (const TelemetryRecord& record : facts.metrics)
     if (!record.evaluations.empty())
       evaluations.push_back({record.step, "evaluation", "evaluated"});
-  for (const auto* each : {&recompilations, &saves, &evaluations}) add_thinned(*each, events);
+  for (const auto* each : {&failures, &recompilations, &saves, &evaluations})
+    add_thinned(*each, events);
   OrderedJson out = OrderedJson::array();
   for (const AxisEvent& event : events)
     out.push_back({{"step", event.step}, {"kind", event.kind}, {"text", event.text}});

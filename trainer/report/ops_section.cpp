@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/duration.h"
+#include "core/base/error.h"
+#include "trainer/devices/device_profiles.h"
 #include "trainer/report/sections.h"
 #include "trainer/statistics/op_statistics.h"
 #include "trainer/statistics/profile_text.h"
@@ -49,6 +51,24 @@ OrderedJson machine_roofs(const RunFacts& facts) {
   return {{"name", fmt::format("this machine, {}", limits.origin())},
           {"roofs", std::move(roofs)},
           {"bytes_per_s", memory}};
+}
+
+/// Those of the device that the run stands for; nothing if it is this machine, or not known here.
+OrderedJson device_roofs(const std::string& name) {
+  constexpr double kGiga = 1e9;
+  OrderedJson roofs = OrderedJson::array();
+  try {
+    const DeviceProfile device = find_device(name);
+    for (const MathType type : {MathType::kFp32, MathType::kBf16})
+      if (const auto peak = device.peak(type))
+        roofs.push_back(
+            {{"name", fmt::format("{} products", name_of(type))}, {"flops_per_s", *peak}});
+    return {{"name", device.name},
+            {"roofs", std::move(roofs)},
+            {"bytes_per_s", kGiga * device.memory_gb_per_s.value}};
+  } catch (const Error&) {
+    return nullptr;
+  }
 }
 
 OrderedJson points_json(const RunFacts& facts) {
@@ -106,6 +126,9 @@ std::string ops_section(const RunFacts& facts) {
   for (const GroupBy by : {GroupBy::kClass, GroupBy::kOp, GroupBy::kModule, GroupBy::kLine})
     out["by"][std::string(name_of(by))] = group_json(facts, by, out["left_out"]);
   out["roofline"] = facts.knows_limits() ? machine_roofs(facts) : OrderedJson::object();
+  if (const std::string& device = facts.profiles[0].simulated.device; !device.empty())
+    if (OrderedJson roofs = device_roofs(device); !roofs.is_null())
+      out["roofline"]["device"] = std::move(roofs);
   out["roofline"]["points"] = points_json(facts);
   return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }

@@ -169,6 +169,7 @@ RunFacts read_run_facts(const std::string& folder, const MachineLimits& limits,
   read_part(out, [&] { out.compilation_events = run.compilation_events(0); });
   read_part(out, [&] { out.cuts = run.cuts(); });
   read_part(out, [&] { out.program = run.program(); });
+  read_part(out, [&] { out.suspects = list_suspects(checkpoint_folder_of(folder)); });
   read_part(out, [&] { out.saved = newest_checkpoint(out, run); });
   return out;
 }

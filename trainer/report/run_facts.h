@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/folder.h"
 #include "core/explain/tally.h"
 #include "core/ir/machine_limits.h"
 #include "core/observe/cuts.h"
@@ -44,6 +45,7 @@ struct RunFacts {
   std::vector<Cuts::Row> cuts = {};
   std::optional<ProgramRecord> program = {};  ///< of rank 0
   std::optional<SavedFile> saved = {};
+  std::vector<CheckpointFile> suspects = {};  ///< checkpoints that no resume takes by itself
   const Registry* registry = nullptr;
   MachineLimits limits = {};  ///< of the machine that makes the report
 

@@ -12,6 +12,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kMetricsFile = "metrics.jsonl";
+constexpr const char* kWithoutPauses = "metrics.jsonl, perf/step_ms: without evaluations and saves";
 
 /// How the last job of the run ended, in one word, for a badge.
 std::string state_of(const RunFacts& facts) {
@@ -70,9 +71,9 @@ void add_speed(const RunFacts& facts, Facts& to) {
            kMetricsFile);
   const double ms = facts.mean_logged_step_ms();
   if (ms <= 0) return;
-  to.add("steps per second, without pauses", rate_text(kMsOfSecond / ms), kMetricsFile);
+  to.add("steps per second", rate_text(kMsOfSecond / ms), kWithoutPauses);
   if (const auto tokens = static_cast<double>(facts.tokens_per_step()); tokens > 0)
-    to.add("tokens per second, without pauses", rate_text(tokens * kMsOfSecond / ms), kMetricsFile);
+    to.add("tokens per second", rate_text(tokens * kMsOfSecond / ms), kWithoutPauses);
 }
 
 void add_jobs(const RunFacts& facts, Facts& to) {

@@ -38,9 +38,11 @@ void move_old_run(const StartingRun& run, Log& log) {
 void remove_old_measurements(const StartingRun& run) {
   remove_profiles(run.folder.path);
   if (run.earlier == EarlierRun::kGoesOn) return;
-  for (const char* name :
-       {"compilations.jsonl", "cuts.json", "history.json", "trace.perfetto-trace"})
+  for (const char* name : {"compilations.jsonl", "cuts.json", "trace.perfetto-trace"})
     fs::remove_all(fs::path(run.folder.path) / name);
+  // Who asked to go on, and found nothing saved, trains the same run from its start.
+  if (run.earlier == EarlierRun::kMovesAside)
+    fs::remove(fs::path(run.folder.path) / "history.json");
   // A job that a rehearsed death has ended before its first save begins again, and its time goes
   // on.
   const std::vector<JobEvent> events = read_job_events(run.folder.path);

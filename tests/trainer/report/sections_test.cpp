@@ -146,6 +146,29 @@ TEST(Report, HasNullForWhatIsNotFinite) {
   EXPECT_EQ(section["series"][0]["value"], json::parse("[2, null]"));
 }
 
+TEST(Report, MarksSkippedStepsAndSuspectSaves) {
+  RunFacts facts{.folder = "runs/a"};
+  facts.config.emplace().training.on_nonfinite = OnNonfinite::kSkip;
+  facts.metrics = {{.step = 1, .grad_norm = 2}, {.step = 2, .grad_norm = NAN}};
+  facts.suspects = {{.step = 3, .path = "runs/a/checkpoints/step-00000003.suspect.h5"}};
+  const json events = json::parse(learning_section(facts))["events"];
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[0]["kind"], "skipped");
+  EXPECT_EQ(events[0]["step"], 2);
+  EXPECT_EQ(events[1]["kind"], "suspect save");
+}
+
+TEST(Report, HasTheRoofsOfTheSimulatedDevice) {
+  RunFacts facts = facts_of_two_ranks();
+  facts.limits = default_limits({});
+  for (RankProfile& profile : facts.profiles) profile.simulated = {"a100-sxm4-80gb", 3, 1};
+  const json roofline = json::parse(ops_section(facts))["roofline"];
+  EXPECT_EQ(roofline["device"]["name"], "a100-sxm4-80gb");
+  EXPECT_GT(roofline["device"]["roofs"].size(), 0);
+  for (RankProfile& profile : facts.profiles) profile.simulated.device = "no-such-device";
+  EXPECT_FALSE(json::parse(ops_section(facts))["roofline"].contains("device"));
+}
+
 TEST(Report, NamesTheKeyOfWhatWasNotRecorded) {
   const RunFacts facts{.folder = "runs/a"};
   for (const auto section : {step_section, ranks_section, ops_section, memory_section,

@@ -3,6 +3,7 @@
 const kEventKinds = {
   "resume": {shape: d3.symbolDiamond, mark: "c4"},
   "skipped": {shape: d3.symbolCross, mark: "c1", rule: true},
+  "suspect save": {shape: d3.symbolSquare, mark: "c1"},
   "save": {shape: d3.symbolSquare, mark: "c2"},
   "evaluation": {shape: d3.symbolCircle, mark: "c0"},
   "recompilation": {shape: d3.symbolTriangle, mark: "c3", rule: true},

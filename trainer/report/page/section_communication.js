@@ -32,7 +32,8 @@ function bucketTable(buckets) {
       {name: "begin", kind: "ms", value: (bucket) => bucket.begin_ms},
       {name: "end", kind: "ms", value: (bucket) => bucket.end_ms},
       {name: "length", kind: "ms", value: length},
-      {name: "exposed", kind: "ms", value: (bucket) => bucket.exposed_ms}
+      {name: "exposed", kind: "ms", value: (bucket) => bucket.exposed_ms},
+      {name: "calibrated", kind: "ms", value: (bucket) => bucket.calibrated_ms}
     ]
   };
 }

@@ -4,7 +4,9 @@ Needs Debian's chromium, chromium-driver and python3-selenium."""
 import json
 import re
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 import report_samples
 
@@ -153,6 +155,29 @@ class ReportTest(unittest.TestCase):
     def assert_figure(self, text, value, unit=1.0):
         """A figure of the page is its value, to the printed digit. `unit`: what one of its column's unit is."""
         self.assertTrue(agrees(text, value, unit), f"{text!r} is not {value!r}")
+
+
+class PageTest(ReportTest):
+    """Tests of made-up reports."""
+    full = report_samples.report(report_samples.full_run())
+    run_ = full["runs"][0]
+
+    def action(self):
+        from selenium.webdriver.common.action_chains import ActionChains
+        return ActionChains(self.browser.driver, duration=30)
+
+    def point_at(self, node):
+        self.action().move_to_element(node).perform()
+
+    def background(self):
+        return self.browser.script("return getComputedStyle(document.body).backgroundColor")
+
+
+def setUpModule():
+    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    unittest.addModuleCleanup(folder.cleanup)
+    ReportTest.browser = Browser(Path(folder.name))
+    unittest.addModuleCleanup(ReportTest.browser.close)
 
 
 def agrees(text, value, unit=1.0):

@@ -8,7 +8,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -19,6 +18,7 @@
 #include "trainer/config/load.h"
 #include "trainer/foresee/foresee.h"
 #include "trainer/run/saved_run.h"
+#include "trainer/statistics/op_statistics.h"
 
 namespace lockstep {
 namespace {
@@ -65,12 +65,6 @@ double trace_ms_of(const SavedRun& run) {
   return std::isfinite(out) ? out : 0;
 }
 
-int nodes_of(const std::vector<RankProfile>& profiles) {
-  std::set<std::string> hosts;
-  for (const RankProfile& profile : profiles) hosts.insert(profile.host);
-  return static_cast<int>(hosts.size());
-}
-
 /// A machine whose memory is so many times as quick.
 MachineLimits with_memory(MachineLimits limits, double factor) {
   for (MemoryRate& row : limits.memory) {
@@ -97,7 +91,7 @@ class Questions {
                   profiles[0].ranks - static_cast<int>(profiles.size()), profiles[0].ranks);
     measured_ = measured_step(profiles, trace_ms_of(saved));
     ranks_ = profiles[0].ranks;
-    nodes_ = nodes_of(profiles);
+    nodes_ = count_hosts(profiles);
     config_ = load({});
     before_ = model(config_, limits_);
   }

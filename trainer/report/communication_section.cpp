@@ -4,6 +4,7 @@
 #include "core/base/duration.h"
 #include "trainer/report/readable_bytes.h"
 #include "trainer/report/sections.h"
+#include "trainer/statistics/op_statistics.h"
 
 namespace lockstep {
 namespace {
@@ -25,14 +26,6 @@ BucketSums sums_of(const BucketMeans& buckets) {
     until = std::max(until, each.end_ms);
     out.bytes += static_cast<double>(each.bytes);
   }
-  return out;
-}
-
-/// What a step of the rank waits for buckets, by its ledger.
-double exposed_ms_of(const RankProfile& profile) {
-  double out = 0;
-  for (const LedgerRow& row : profile.rows)
-    if (!row.is_bundle() && row.work == "all-reduce") out += row.ms;
   return out;
 }
 
@@ -64,7 +57,7 @@ std::string communication_section(const RunFacts& facts) {
     return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   const BucketSums sums = sums_of(buckets);
-  const double exposed = exposed_ms_of(first);
+  const double exposed = part_ms(first, "all-reduce");
   out["finding"] = communication_finding(buckets, sums, first.rank, exposed);
   out["step_ms"] = first.mean_step_ms;
   out["all_reduce_ms"] = sums.busy_ms;

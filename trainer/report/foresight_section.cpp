@@ -1,7 +1,6 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/base/duration.h"
 #include "core/base/error.h"
@@ -13,6 +12,7 @@
 #include "trainer/foresee/run_model.h"
 #include "trainer/foresee/what_if.h"
 #include "trainer/report/sections.h"
+#include "trainer/statistics/op_statistics.h"
 
 namespace lockstep {
 namespace {
@@ -20,12 +20,6 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kMsOfSecond = 1e3;
-
-int count_hosts(const std::vector<RankProfile>& profiles) {
-  std::set<std::string> hosts;
-  for (const RankProfile& profile : profiles) hosts.insert(profile.host);
-  return static_cast<int>(hosts.size());
-}
 
 /// What the calibrated limits say of each class of work, beside what the ledger measured.
 OrderedJson parts_of_step(const RunFacts& facts, const LoadedConfig& loaded, Planners& planners) {

@@ -16,12 +16,6 @@ constexpr double kNoticedShare = 0.02;  ///< of a step, below which nothing is s
 constexpr double kGoodLimitShare = 0.6;
 constexpr double kLargeClassShare = 0.15;
 
-double mean_ms(const std::vector<RankProfile>& profiles) {
-  double out = 0;
-  for (const RankProfile& profile : profiles) out += profile.mean_step_ms;
-  return out / static_cast<double>(std::max<std::size_t>(profiles.size(), 1));
-}
-
 double percent_of(double part, double whole) {
   return whole > 0 ? 100 * part / whole : 0;
 }
@@ -39,7 +33,7 @@ void add_part(const std::vector<OpStatistics>& rows, const std::string& work, do
 }
 
 void add_step_parts(const RunFacts& facts, std::vector<LookAt>& to) {
-  const double step = mean_ms(facts.profiles);
+  const double step = mean_step_ms(facts.profiles);
   if (step <= 0) return;
   const std::vector<OpStatistics> rows = op_statistics(facts.profiles, GroupBy::kClass);
   add_part(rows, "idle", step, "the device waits for the host", "step", to);
@@ -66,10 +60,8 @@ double second_work_ms(const RunFacts& facts, std::size_t late) {
   double out = 0;
   for (std::size_t i = 0; i < facts.profiles.size(); ++i) {
     if (i == late) continue;
-    double work = facts.profiles[i].mean_step_ms;
-    for (const LedgerRow& row : facts.profiles[i].rows)
-      if (row.work == "all-reduce") work -= row.ms;
-    out = std::max(out, work);
+    const RankProfile& each = facts.profiles[i];
+    out = std::max(out, each.mean_step_ms - part_ms(each, "all-reduce"));
   }
   return out;
 }
@@ -111,7 +103,7 @@ std::string late_sentence(const RunFacts& facts) {
   const auto late = late_rank(facts.profiles);
   if (!late) return "";
   const RankProfile& who = facts.profiles[late->index];
-  const double step = mean_ms(facts.profiles), behind = late->work_ms - late->others_ms;
+  const double step = mean_step_ms(facts.profiles), behind = late->work_ms - late->others_ms;
   // Of two ranks that are late alike, neither is the one to look at.
   if (behind < kNoticedShare * step ||
       late->work_ms - second_work_ms(facts, late->index) < behind / 2)
@@ -129,7 +121,7 @@ std::vector<LookAt> things_to_look_at(const RunFacts& facts) {
   if (const std::string late = late_sentence(facts); !late.empty()) {
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): there is a sentence on it
     const LateRank rank = late_rank(facts.profiles).value();
-    out.push_back({late, "ranks", (rank.work_ms - rank.others_ms) / mean_ms(facts.profiles)});
+    out.push_back({late, "ranks", (rank.work_ms - rank.others_ms) / mean_step_ms(facts.profiles)});
   }
   if (!facts.profiles.empty()) add_step_parts(facts, out);
   add_recompilations(facts, out);

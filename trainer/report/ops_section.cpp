@@ -115,11 +115,8 @@ std::string ops_section(const RunFacts& facts) {
   }
   const StepShares shares = step_shares(facts.profiles);
   const double device = shares[TimeShare::kDevice];
-  double step = 0;
-  for (const RankProfile& profile : facts.profiles)
-    step += profile.mean_step_ms / static_cast<double>(facts.profiles.size());
   out["finding"] = ops_finding(facts);
-  out["mean_step_ms"] = step;
+  out["mean_step_ms"] = mean_step_ms(facts.profiles);
   out["fused_share"] = device > 0 ? shares.fused_ms / device : 0;
   out["ranks"] = facts.profiles.size();
   out["left_out"] = OrderedJson::object();

@@ -9,14 +9,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// The time of a part of the step, "all-reduce" or "idle", in a rank's ledger.
-double part_ms(const RankProfile& profile, std::string_view work) {
-  double out = 0;
-  for (const LedgerRow& row : profile.rows)
-    if (!row.is_bundle() && row.work == work) out += row.ms;
-  return out;
-}
-
 OrderedJson rank_json(const RankProfile& profile) {
   const double wait = part_ms(profile, "all-reduce");
   return {{"rank", profile.rank},

@@ -211,13 +211,6 @@ std::string step_finding(const RunFacts& facts, double mean_ms) {
   return out + odd_sentence(facts) + ".";
 }
 
-double mean_step_of(const std::vector<RankProfile>& profiles) {
-  double out = 0;
-  for (const RankProfile& profile : profiles)
-    out += profile.mean_step_ms / static_cast<double>(profiles.size());
-  return out;
-}
-
 }  // namespace
 
 std::string step_section(const RunFacts& facts) {
@@ -231,7 +224,7 @@ std::string step_section(const RunFacts& facts) {
     return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   const RankProfile& first = facts.profiles[0];
-  const double mean = mean_step_of(facts.profiles);
+  const double mean = mean_step_ms(facts.profiles);
   out["finding"] = step_finding(facts, mean);
   out["mean_ms"] = mean;
   out["waterfall"] = waterfall_json(op_statistics(facts.profiles, GroupBy::kClass));

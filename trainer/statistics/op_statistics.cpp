@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace lockstep {
 namespace {
@@ -80,6 +81,25 @@ StepShares step_shares(const std::vector<RankProfile>& profiles) {
     out.lower_bound_ms += row.lower_bound_ms;
   }
   return out;
+}
+
+double mean_step_ms(const std::vector<RankProfile>& profiles) {
+  double out = 0;
+  for (const RankProfile& profile : profiles) out += profile.mean_step_ms;
+  return out / static_cast<double>(std::max<std::size_t>(profiles.size(), 1));
+}
+
+double part_ms(const RankProfile& profile, std::string_view work) {
+  double out = 0;
+  for (const LedgerRow& row : profile.rows)
+    if (!row.is_bundle() && row.work == work) out += row.ms;
+  return out;
+}
+
+int count_hosts(const std::vector<RankProfile>& profiles) {
+  std::set<std::string> hosts;
+  for (const RankProfile& profile : profiles) hosts.insert(profile.host);
+  return static_cast<int>(hosts.size());
 }
 
 std::optional<LateRank> late_rank(const std::vector<RankProfile>& profiles) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/observe/ledger_rows.h"
@@ -55,6 +56,15 @@ struct StepShares {
 
 /// Means over the ranks.
 StepShares step_shares(const std::vector<RankProfile>& profiles);
+
+/// The mean over the ranks.
+double mean_step_ms(const std::vector<RankProfile>& profiles);
+
+/// The time of a part of the step that is no bundle, "all-reduce" or "idle", in a rank's ledger.
+double part_ms(const RankProfile& profile, std::string_view work);
+
+/// The hosts that the ranks run on.
+int count_hosts(const std::vector<RankProfile>& profiles);
 
 /// The rank for whose gradients the others wait: its own work, without waiting for buckets, takes
 /// the longest of all ranks.

@@ -16,12 +16,6 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::array<const char*, kTimeShareCount> kShareNames{"device", "all-reduce", "host",
                                                                "pauses", "other"};
 
-double mean_step_ms(const std::vector<RankProfile>& profiles) {
-  double out = 0;
-  for (const RankProfile& profile : profiles) out += profile.mean_step_ms;
-  return out / static_cast<double>(profiles.size());
-}
-
 double mean_virtual_step_ms(const std::vector<RankProfile>& profiles) {
   double out = 0;
   for (const RankProfile& profile : profiles) out += profile.simulated.mean_step_ms;

@@ -93,6 +93,7 @@ void Ledger::end_execution(const Span& execution) {
   page.step = execution.step;
   page.micro_batches = execution.args[2];
   page.wall_ns = execution.end_ns - begin;
+  if (core_wait_) page.core_wait_ns = core_wait_();
   add(program, page);
 }
 

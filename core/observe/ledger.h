@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -67,12 +68,16 @@ class Ledger final : public SpanListener {
   /// For an engine's programs; `lower_bounds` gives the lower bound of a bundle's time. Keeps
   /// separate pages for `max_programs` programs, at least one: as many as the compile cache holds.
   /// With `costs`, rows also have virtual times, as the cost model has them for each program.
+  /// `core_wait` gives the nanoseconds since its last call for which a thread of the device had no
+  /// core; it is called at the end of each step, on the device's thread.
   Ledger(const ProgramTable& programs, BundleSeconds lower_bounds,
-         std::size_t max_programs = kMaxPrograms, CostsOfProgram costs = {})
+         std::size_t max_programs = kMaxPrograms, CostsOfProgram costs = {},
+         std::function<std::int64_t()> core_wait = {})
       : programs_(programs),
         lower_bounds_(std::move(lower_bounds)),
         max_programs_(max_programs),
-        costs_(std::move(costs)) {}
+        costs_(std::move(costs)),
+        core_wait_(std::move(core_wait)) {}
 
   void on_span(const Span& span) override;
   void add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page);
@@ -84,6 +89,8 @@ class Ledger final : public SpanListener {
   std::int64_t left_out() const;   ///< the first of each program
   LedgerSteps last_steps() const;  ///< of the last steps one by one, those left out as well
   double mean_step_ms() const;     ///< 0 without steps
+  /// Whether the times for which the device had no core are known.
+  bool knows_core_wait() const { return core_wait_ != nullptr; }
   /// The program of which most steps were measured; nothing without steps.
   std::optional<MeasuredProgram> main_program() const;
 
@@ -108,6 +115,7 @@ class Ledger final : public SpanListener {
   BundleSeconds lower_bounds_;
   std::size_t max_programs_;
   CostsOfProgram costs_;
+  std::function<std::int64_t()> core_wait_;
   // Of the device's thread:
   LedgerPage open_;     ///< of the step that is under way, until its execution begins
   LedgerPage running_;  ///< of the execution that is under way

@@ -35,6 +35,8 @@ struct LedgerPage {
   std::int64_t micro_batches = 1;         ///< calls of the gradient program
   std::array<std::int64_t, kStepPartCount> parts_ns{};
   std::int64_t wall_ns = 0;
+  /// For which a thread of the device had no core, see core/base/core_wait.h; in any of the parts.
+  std::int64_t core_wait_ns = 0;
 
   std::int64_t& operator[](StepPart part) { return parts_ns[static_cast<std::size_t>(part)]; }
 };

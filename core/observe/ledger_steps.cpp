@@ -28,7 +28,8 @@ void LedgerSteps::add(const LedgerPage& page, bool first_of_program) {
   Entry entry{.step = page.step,
               .wall_ns = page.wall_ns,
               .first_of_program = first_of_program,
-              .part_ms = {}};
+              .part_ms = {},
+              .core_wait_ms = static_cast<float>(ms_of(page.core_wait_ns))};
   std::int64_t rest = page.wall_ns;
   const auto set = [&](std::size_t part, std::int64_t ns) {
     rest -= ns;
@@ -75,6 +76,16 @@ std::array<double, LedgerSteps::kParts> LedgerSteps::mean_parts() const {
   return out;
 }
 
+double LedgerSteps::mean_core_wait_ms() const {
+  double sum = 0, measured = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.first_of_program) continue;
+    measured += 1;
+    sum += static_cast<double>(entry.core_wait_ms);
+  }
+  return sum / std::max(measured, 1.0);
+}
+
 std::vector<OddStep> LedgerSteps::odd_steps() const {
   std::vector<double> measured = step_ms();
   double limit_ms = std::numeric_limits<double>::infinity();
@@ -92,12 +103,15 @@ std::vector<OddStep> LedgerSteps::odd_steps() const {
     std::ranges::sort(odd, std::less(), &Entry::step);
   }
   const std::array<double, kParts> mean = mean_parts();
+  const double mean_core_wait = mean_core_wait_ms();
   std::vector<OddStep> out;
   for (const Entry* entry : odd) {
     OddStep& step = out.emplace_back();
     step.step = entry->step;
     step.ms = ms_of(entry->wall_ns);
     step.first_of_program = entry->first_of_program;
+    step.core_wait_beyond_mean_ms =
+        std::max(static_cast<double>(entry->core_wait_ms) - mean_core_wait, 0.0);
     for (std::size_t part = 0; part < kParts; ++part) {
       const double beyond = static_cast<double>(entry->part_ms[part]) - mean[part];
       if (beyond > 0 && beyond >= kShown * step.ms)

@@ -4,7 +4,8 @@
 // takes more than 1.5 times the median of the measured steps. Undisturbed steps of one program
 // differ by a few percent, and those of a machine with other load by some tens of percent: beyond
 // half a step more there is a cause, which the step's parts name. Pauses between two steps
-// (evaluations, checkpoints, reads) are parts of the step after them.
+// (evaluations, checkpoints, reads) are parts of the step after them. In any part the device's
+// threads may have waited for a core, which others used: that is counted beside the parts.
 #pragma once
 
 #include <array>
@@ -27,6 +28,9 @@ struct OddStep {
   /// longest first: those by at least a thousandth of its time. Names are those of StepPart, beside
   /// them "gradient" and "update" (all commands of a program) and "other" (the rest).
   std::vector<std::pair<std::string, double>> beyond_mean_ms = {};
+  /// The longest time for which a thread of the device had no core, beyond the mean of the measured
+  /// steps; 0 if it is less.
+  double core_wait_beyond_mean_ms = 0;
 };
 
 class LedgerSteps {
@@ -43,6 +47,8 @@ class LedgerSteps {
   std::vector<std::int64_t> step_numbers() const;
   /// In order; the longest if there are more than kMaxOddSteps.
   std::vector<OddStep> odd_steps() const;
+  /// The mean over the measured steps of the time for which a thread of the device had no core.
+  double mean_core_wait_ms() const;
 
  private:
   static constexpr std::size_t kParts = kStepPartCount + 3;
@@ -51,6 +57,7 @@ class LedgerSteps {
     std::int64_t wall_ns;
     bool first_of_program;
     std::array<float, kParts> part_ms;  ///< of `wall_ns`
+    float core_wait_ms;
   };
   static const char* part_name(std::size_t part);
   std::array<double, kParts> mean_parts() const;

@@ -9,7 +9,8 @@ namespace lockstep {
 
 class Device::Worker {
  public:
-  explicit Worker(std::size_t depth) : depth_(depth), thread_([this] { run(); }) {}
+  explicit Worker(std::size_t depth, CoreWait* core_wait = nullptr)
+      : depth_(depth), thread_([this, core_wait] { run(core_wait); }) {}
   ~Worker() {
     {
       const std::lock_guard lock(mutex_);
@@ -32,8 +33,9 @@ class Device::Worker {
   }
 
  private:
-  void run() {
+  void run(CoreWait* core_wait) {
     flush_denormals();
+    if (core_wait != nullptr) core_wait->add_this_thread();
     while (true) {
       std::function<void()> command;
       {
@@ -74,8 +76,10 @@ Device::Device(const DeviceOptions& options, SpanStream& spans)
     : options_(checked(options)),
       spans_(spans),
       allocator_(options.memory_bytes, options.host_bytes),
-      pool_(std::make_unique<ThreadPool>(options.threads, nullptr, options.activity)),
-      stream_(std::make_unique<Worker>(static_cast<std::size_t>(options.queue_depth))) {
+      pool_(std::make_unique<ThreadPool>(
+          options.threads, [this] { core_wait_.add_this_thread(); }, options.activity)),
+      stream_(
+          std::make_unique<Worker>(static_cast<std::size_t>(options.queue_depth), &core_wait_)) {
   for (int i = 0; i < options.transfer_threads; ++i)
     transfers_.push_back(std::make_unique<Worker>(kTransferQueue));
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/activity.h"
+#include "core/base/core_wait.h"
 #include "core/base/spans.h"
 #include "core/base/thread_pool.h"
 #include "core/runtime/allocator.h"
@@ -47,6 +48,7 @@ class Device {
   Allocator& allocator() { return allocator_; }
   ThreadPool& pool() { return *pool_; }  ///< for commands of the stream only
   SpanStream& spans() { return spans_; }
+  CoreWait& core_wait() { return core_wait_; }  ///< of its thread and its cores
   const DeviceOptions& options() const { return options_; }
 
   /// Queues a command; commands run in order on the device's thread. Blocks while queue_depth
@@ -83,6 +85,7 @@ class Device {
   DeviceOptions options_;
   SpanStream& spans_;
   Allocator allocator_;
+  CoreWait core_wait_;  ///< outlives the threads that it counts
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Worker> stream_;
   std::vector<std::unique_ptr<Worker>> transfers_;

@@ -99,6 +99,19 @@ class OneHash(Nodes):
                       "within a node only; auto uses it there, and messages between the nodes", outcome.errors)
         run.train("distributed.allreduce=shm", ranks=[2], cluster=self.cluster)
 
+    def test_clocks_of_hosts_are_compared(self):
+        """The hosts of this test are one machine: their clocks agree, as far as messages can tell."""
+        run = self.run_of("clocks", profile__ledger=True)
+        run.train(ranks=[1, 1], cluster=self.cluster)
+        first, second = (json.loads((run.path / "profile" / f"rank-{rank}.json").read_text()) for rank in (0, 1))
+        self.assertEqual(first["wall_clock"], {"ahead_ms": 0, "uncertainty_ms": 0})
+        clock = second["wall_clock"]
+        self.assertGreater(clock["uncertainty_ms"], 0)
+        self.assertLessEqual(abs(clock["ahead_ms"]), clock["uncertainty_ms"])
+        self.assertLess(clock["uncertainty_ms"], 1000)
+        told = json.loads(self.lockstep("profile", run.path, "--json").out)
+        self.assertEqual([rank["clock_ahead_ms"] for rank in told["ranks"]], [0, clock["ahead_ms"]])
+
 
 class Traffic(Nodes):
     BYTES, ITERATIONS = 4 << 20, 3

@@ -64,32 +64,12 @@ void print_text(const RunFiles& files, GroupBy by, std::ostream& out) {
   if (files.profiles[0].steps > 0) out << describe_rows(files.profiles, by, kShownRows);
 }
 
-OrderedJson compilations_json(const CauseTally& tally) {
-  OrderedJson out = OrderedJson::array();
-  for (const CauseTally::Row& row : tally.rows()) {
-    OrderedJson others = OrderedJson::array();
-    for (const CauseTally::Others& each : tally.others(row))
-      others.push_back(
-          {{"cause", name_of(each.cause)}, {"what", each.what}, {"remedy", each.remedy}});
-    out.push_back({{"cause", name_of(row.cause)},
-                   {"subject", row.main().subject},
-                   {"compiled", row.compiled},
-                   {"loaded", row.loaded},
-                   {"seconds", row.seconds},
-                   {"what", row.describe()},
-                   {"line", row.main().line},
-                   {"remedy", row.main().remedy},
-                   {"with", std::move(others)}});
-  }
-  return out;
-}
-
 void print_json(const RunFiles& files, GroupBy by, std::ostream& out) {
   OrderedJson json = files.profiles.empty()
                          ? OrderedJson::object()
                          : OrderedJson::parse(statistics_json(files.profiles, by));
   json["misses"] = files.compilations.misses();
-  json["compilations"] = compilations_json(files.compilations);
+  json["compilations"] = OrderedJson::parse(causes_json(files.compilations));
   json["cuts"] = OrderedJson::parse(to_json(files.cuts));
   out << json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) << "\n";
 }

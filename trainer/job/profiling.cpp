@@ -1,5 +1,6 @@
 #include "trainer/job/profiling.h"
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -19,6 +20,22 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kPrintedOps = 20;  ///< the longest
+
+/// That of date and time.
+class DateClock final : public Clock {
+ public:
+  std::int64_t now_ns() const override {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+};
+
+/// Null if the kernel does not count such waits.
+std::function<std::int64_t()> core_wait_reader(CoreWait& core_wait) {
+  if (!core_wait.read_longest_ns()) return nullptr;
+  return [&core_wait] { return core_wait.read_longest_ns().value_or(0); };
+}
 
 std::string ledger_table(const RankProfile& profile) {
   const std::vector<RankProfile> own{profile};
@@ -58,7 +75,7 @@ Profiling::Profiling(const ProfileConfig& config, Engine& engine, SpanStream& sp
       return device->costs_of(step);
     };
   ledger_.emplace(engine.programs(), lower_bounds_of_bundles(limits_, cores), Ledger::kMaxPrograms,
-                  std::move(costs));
+                  std::move(costs), core_wait_reader(device_.core_wait()));
   spans.listen(*ledger_, Ledger::kKinds);
   spans.listen(bucket_times_, BucketTimes::kKinds);
 }
@@ -69,12 +86,21 @@ Profiling::~Profiling() {
   spans_.listen(bucket_times_, {});
 }
 
+void Profiling::finish() {
+  if (trace_) trace_->finish();
+  if (!ledger_ || communicator_.topology().nodes() == 1) return;
+  const ClockOffset offset = compare_clocks(communicator_, DateClock());
+  wall_clock_ = WallClock{.ahead_ms = 1e-6 * static_cast<double>(offset.offset_ns),
+                          .uncertainty_ms = 1e-6 * static_cast<double>(offset.uncertainty_ns)};
+}
+
 RankProfile Profiling::profile_with(const Ledger& ledger) const {
   RankProfile out = profile_of(ledger);
   out.buckets = bucket_times_.means();
   out.rank = communicator_.rank();
   out.ranks = communicator_.size();
   out.host = communicator_.topology().host_of(out.rank);
+  out.wall_clock = wall_clock_;
   out.limits = limits_.origin();
   if (virtual_time_.clock == nullptr || out.rows.empty()) return out;
   const VirtualTotals totals = virtual_time_.clock->totals();

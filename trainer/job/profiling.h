@@ -41,13 +41,12 @@ class Profiling {
   Profiling(const Profiling&) = delete;
   Profiling& operator=(const Profiling&) = delete;
 
-  /// begin_step() is called before each step, finish() when all have run: see StepTrace.
+  /// begin_step() is called before each step, on all ranks finish() when all have run: see
+  /// StepTrace. finish() compares the clocks of hosts, too, if there is a ledger.
   void begin_step(std::int64_t step, const std::string& run_folder) {
     if (trace_) trace_->begin_step(step, run_folder);
   }
-  void finish() {
-    if (trace_) trace_->finish();
-  }
+  void finish();
 
   /// Device memory that is set aside for batches of steps.
   void set_batch_room(std::int64_t bytes) { batch_room_ = std::max(batch_room_, bytes); }
@@ -65,12 +64,13 @@ class Profiling {
   const Engine& engine_;  ///< for report() only: it is destroyed before this
   Device& device_;
   SpanStream& spans_;
-  const Communicator& communicator_;
+  Communicator& communicator_;
   VirtualTimeKeepers virtual_time_;
   MachineLimits limits_;  ///< if there is a ledger
   std::optional<Ledger> ledger_;
-  BucketTimes bucket_times_;     ///< listens if there is a ledger
-  std::int64_t batch_room_ = 0;  ///< bytes
+  BucketTimes bucket_times_;             ///< listens if there is a ledger
+  std::optional<WallClock> wall_clock_;  ///< of this host
+  std::int64_t batch_room_ = 0;          ///< bytes
   std::optional<StepTrace> trace_;
 };
 

@@ -12,25 +12,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxCompilationEvents = 500;
 
-OrderedJson causes_of(const CauseTally& tally) {
-  OrderedJson out = OrderedJson::array();
-  for (const CauseTally::Row& row : tally.rows()) {
-    OrderedJson with = OrderedJson::array();
-    for (const CauseTally::Others& each : tally.others(row))
-      with.push_back(
-          {{"cause", name_of(each.cause)}, {"what", each.what}, {"remedy", each.remedy}});
-    out.push_back({{"cause", name_of(row.cause)},
-                   {"what", row.describe()},
-                   {"compiled", row.compiled},
-                   {"loaded", row.loaded},
-                   {"seconds", row.seconds},
-                   {"line", row.main().line},
-                   {"remedy", row.main().remedy},
-                   {"with", std::move(with)}});
-  }
-  return out;
-}
-
 OrderedJson reads_of(const std::vector<Cuts::Row>& cuts) {
   constexpr double kMsOfNs = 1e-6;
   OrderedJson out = OrderedJson::array();
@@ -97,7 +78,7 @@ std::string compilation_section(const RunFacts& facts) {
                   {"compiled", sums.compiled},
                   {"loaded", sums.loaded},
                   {"seconds", sums.seconds},
-                  {"causes", causes_of(facts.compilations)},
+                  {"causes", OrderedJson::parse(causes_json(facts.compilations))},
                   {"events", OrderedJson::array()},
                   {"passes", OrderedJson::array()},
                   {"reads", reads_of(facts.cuts)}};

@@ -43,6 +43,14 @@ void add_step_parts(const RunFacts& facts, std::vector<LookAt>& to) {
   add_part(rows, "checkpoint", step, "pauses for saves take", "step", to);
   add_part(rows, "evaluation", step, "evaluations take", "step", to);
   add_part(rows, "value reads", step, "reads of values take", "compilation", to);
+  if (const auto wait = long_core_wait(facts.profiles)) {
+    const RankProfile& who = facts.profiles[wait->index];
+    to.push_back({fmt::format("rank {} on {} waits {} of each step ({:.1f} %) for a core, which "
+                              "others use",
+                              who.rank, who.host, readable_ns(1e6 * wait->ms),
+                              percent_of(wait->ms, who.mean_step_ms)),
+                  "ranks", wait->ms / who.mean_step_ms});
+  }
   if (!facts.is_calibrated()) return;
   for (const OpStatistics& row : rows) {
     const auto limit = row.of_limit();

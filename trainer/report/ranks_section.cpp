@@ -11,13 +11,18 @@ using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson rank_json(const RankProfile& profile) {
   const double wait = part_ms(profile, "all-reduce");
-  return {{"rank", profile.rank},
-          {"host", profile.host},
-          {"mean_step_ms", profile.mean_step_ms},
-          {"work_ms", profile.mean_step_ms - wait},
-          {"wait_ms", wait},
-          {"input_ms", part_ms(profile, "inputs")},
-          {"host_ms", part_ms(profile, "idle")}};
+  OrderedJson out{{"rank", profile.rank},
+                  {"host", profile.host},
+                  {"mean_step_ms", profile.mean_step_ms},
+                  {"work_ms", profile.mean_step_ms - wait},
+                  {"wait_ms", wait},
+                  {"input_ms", part_ms(profile, "inputs")},
+                  {"host_ms", part_ms(profile, "idle")}};
+  if (profile.core_wait_ms) out["core_wait_ms"] = *profile.core_wait_ms;
+  if (profile.wall_clock)
+    out["clock"] = {{"ahead_ms", profile.wall_clock->ahead_ms},
+                    {"uncertainty_ms", profile.wall_clock->uncertainty_ms}};
+  return out;
 }
 
 std::string ranks_finding(const RunFacts& facts) {

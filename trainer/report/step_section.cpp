@@ -52,6 +52,11 @@ double median_of(std::vector<double> values) {
 
 /// The cause of a step in which commands took longer: nothing in the run explains it.
 constexpr const char* kSlowerWork = "slower kernels";
+/// The cause if others had the cores meanwhile.
+constexpr const char* kNoCore = "no free core";
+
+/// The cause in parts of the engine itself.
+constexpr const char* kRuntime = "runtime";
 
 /// Why a step was long, in a word, and in words.
 struct OddCause {
@@ -64,6 +69,7 @@ struct LongestPart {
   int rank = 0;
   std::string part;
   double ms = 0;
+  double core_wait_ms = 0;  ///< of this rank, beyond that of a mean step
 };
 
 /// A rank waits in all-reduces for those that are slower: their parts come first.
@@ -74,7 +80,7 @@ LongestPart longest_part(const RunFacts& facts, std::int64_t step) {
       if (odd.step != step) continue;
       for (const auto& [part, ms] : odd.beyond_mean_ms) {
         LongestPart& to = part == kWaitForOthers ? wait : out;
-        if (ms > to.ms) to = {profile.rank, part, ms};
+        if (ms > to.ms) to = {profile.rank, part, ms, odd.core_wait_beyond_mean_ms};
       }
     }
   constexpr double kExplains = 0.5;
@@ -87,7 +93,7 @@ const char* cause_of_part(const std::string& part) {
       {"checkpoint", "save"},    {"evaluation", "evaluation"}, {"value reads", "value read"},
       {"gradient", kSlowerWork}, {"update", kSlowerWork}};
   const auto known = kCauses.find(part);
-  return known == kCauses.end() ? "runtime" : known->second;
+  return known == kCauses.end() ? kRuntime : known->second;
 }
 
 /// Of the programs that were made for a step: how long it took, and why.
@@ -113,11 +119,22 @@ OddCause cause_of_programs(const RunFacts& facts, std::int64_t step) {
 OddCause cause_of(const OddStep& odd, const RunFacts& facts) {
   if (odd.first_of_program) return cause_of_programs(facts, odd.step);
   const LongestPart most = longest_part(facts, odd.step);
-  if (most.part.empty()) return {"runtime", "no part was much longer than in a mean step"};
-  return {cause_of_part(most.part),
-          fmt::format("{}{}: {} more than in a mean step",
-                      facts.profiles.size() > 1 ? fmt::format("rank {}, ", most.rank) : "",
-                      most.part, readable_ns(1e6 * most.ms))};
+  if (most.part.empty()) return {kRuntime, "no part was much longer than in a mean step"};
+  OddCause out{cause_of_part(most.part),
+               fmt::format("{}{}: {} more than in a mean step",
+                           facts.profiles.size() > 1 ? fmt::format("rank {}, ", most.rank) : "",
+                           most.part, readable_ns(1e6 * most.ms))};
+  // Kernels and the runtime wait for nothing but a core.
+  constexpr double kMostOfIt = 0.5;
+  if ((out.cause == kSlowerWork || out.cause == kRuntime) &&
+      most.core_wait_ms > kMostOfIt * most.ms) {
+    out.cause = kNoCore;
+    out.text += fmt::format(
+        "; a thread of the device had no core for {}: another process, another rank or the rank's "
+        "own loader had it",
+        readable_ns(1e6 * most.core_wait_ms));
+  }
+  return out;
 }
 
 OrderedJson strip_json(const RankProfile& profile, const RunFacts& facts) {

@@ -96,6 +96,16 @@ double part_ms(const RankProfile& profile, std::string_view work) {
   return out;
 }
 
+std::optional<CoreWaitOfRank> long_core_wait(const std::vector<RankProfile>& profiles) {
+  constexpr double kNoticed = 0.02;
+  CoreWaitOfRank out;
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    const double ms = profiles[i].core_wait_ms.value_or(0);
+    if (ms > std::max(out.ms, kNoticed * profiles[i].mean_step_ms)) out = {i, ms};
+  }
+  return out.ms > 0 ? std::optional(out) : std::nullopt;
+}
+
 int count_hosts(const std::vector<RankProfile>& profiles) {
   std::set<std::string> hosts;
   for (const RankProfile& profile : profiles) hosts.insert(profile.host);

@@ -63,6 +63,15 @@ double mean_step_ms(const std::vector<RankProfile>& profiles);
 /// The time of a part of the step that is no bundle, "all-reduce" or "idle", in a rank's ledger.
 double part_ms(const RankProfile& profile, std::string_view work);
 
+/// A rank whose device's threads wait the longest for a core, which others use.
+struct CoreWaitOfRank {
+  std::size_t index = 0;  ///< in the profiles
+  double ms = 0;          ///< a step
+};
+
+/// Nothing if it is below 2 % of a step, or was not measured.
+std::optional<CoreWaitOfRank> long_core_wait(const std::vector<RankProfile>& profiles);
+
 /// The hosts that the ranks run on.
 int count_hosts(const std::vector<RankProfile>& profiles);
 

@@ -190,6 +190,13 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
   out += fmt::format("  commands run at {:.0f} % of this machine's limits ({})\n",
                      percent(shares.lower_bound_ms, shares.bundled_ms), first.limits);
   if (is_simulated(profiles)) out += describe_simulated(profiles);
+  if (const auto wait = long_core_wait(profiles)) {
+    const RankProfile& who = profiles[wait->index];
+    out += fmt::format(
+        "  rank {} on {} waits {} of each step ({:.1f} %) for a core, which others use: another "
+        "process, another rank, or the rank's own loader\n",
+        who.rank, who.host, readable_ms(wait->ms), percent(wait->ms, who.mean_step_ms));
+  }
   if (const auto late = late_rank(profiles)) {
     const RankProfile& who = profiles[late->index];
     out += fmt::format(
@@ -253,11 +260,15 @@ std::string statistics_json(const std::vector<RankProfile>& profiles, GroupBy by
   const double step = mean_step_ms(profiles);
   OrderedJson out{
       {"limits", profiles[0].limits}, {"ranks", OrderedJson::array()}, {"mean_step_ms", step}};
-  for (const RankProfile& profile : profiles)
-    out["ranks"].push_back({{"rank", profile.rank},
-                            {"host", profile.host},
-                            {"steps", profile.steps},
-                            {"mean_step_ms", profile.mean_step_ms}});
+  for (const RankProfile& profile : profiles) {
+    OrderedJson& rank =
+        out["ranks"].emplace_back(OrderedJson{{"rank", profile.rank},
+                                              {"host", profile.host},
+                                              {"steps", profile.steps},
+                                              {"mean_step_ms", profile.mean_step_ms}});
+    if (profile.core_wait_ms) rank["core_wait_ms"] = *profile.core_wait_ms;
+    if (profile.wall_clock) rank["clock_ahead_ms"] = profile.wall_clock->ahead_ms;
+  }
   const StepShares shares = step_shares(profiles);
   for (std::size_t i = 0; i < kTimeShareCount; ++i) out["shares"][kShareNames[i]] = shares.ms[i];
   out["fused_ms"] = shares.fused_ms;

@@ -87,7 +87,10 @@ OddStep odd_step_of(const OrderedJson& json) {
   OddStep out{.step = step_number(json.at("step")),
               .ms = amount(json.at("ms")),
               .first_of_program = json.at("first_of_program").get<bool>(),
-              .beyond_mean_ms = {}};
+              .beyond_mean_ms = {},
+              .core_wait_beyond_mean_ms = 0};
+  if (json.contains("core_wait_beyond_mean_ms"))
+    out.core_wait_beyond_mean_ms = amount(json.at("core_wait_beyond_mean_ms"));
   for (const auto& [part, ms] : json.at("beyond_mean_ms").items())
     out.beyond_mean_ms.emplace_back(text(part), amount(ms));
   std::ranges::stable_sort(out.beyond_mean_ms, std::greater(),
@@ -146,9 +149,15 @@ OrderedJson odd_steps_json(const std::vector<OddStep>& steps) {
     out.push_back({{"step", step.step},
                    {"ms", step.ms},
                    {"first_of_program", step.first_of_program},
-                   {"beyond_mean_ms", std::move(parts)}});
+                   {"beyond_mean_ms", std::move(parts)},
+                   {"core_wait_beyond_mean_ms", step.core_wait_beyond_mean_ms}});
   }
   return out;
+}
+
+WallClock wall_clock_of(const OrderedJson& json) {
+  return {.ahead_ms = amount(json.at("ahead_ms")),
+          .uncertainty_ms = amount(json.at("uncertainty_ms"))};
 }
 
 SimulatedSteps simulated_of(const OrderedJson& json) {
@@ -171,6 +180,8 @@ RankProfile profile_of(const OrderedJson& json) {
   out.steps = whole(json, "steps", 0, kMaxSteps);
   out.left_out = whole(json, "left_out", 0, kMaxSteps);
   out.mean_step_ms = amount(json.at("mean_step_ms"));
+  if (json.contains("core_wait_ms")) out.core_wait_ms = amount(json.at("core_wait_ms"));
+  if (json.contains("wall_clock")) out.wall_clock = wall_clock_of(json.at("wall_clock"));
   read_steps(json, out);
   if (json.contains("buckets")) out.buckets = buckets_of(json.at("buckets"));
   const bool simulated = json.contains("simulated");
@@ -200,6 +211,7 @@ RankProfile profile_of(const Ledger& ledger) {
   out.step_ms = times.step_ms();
   out.step_numbers = times.step_numbers();
   out.odd_steps = times.odd_steps();
+  if (ledger.knows_core_wait()) out.core_wait_ms = times.mean_core_wait_ms();
   out.rows = ledger.rows();
   return out;
 }
@@ -228,6 +240,10 @@ std::string to_json(const RankProfile& profile) {
       {"step_numbers", profile.step_numbers},
       {"odd_steps", odd_steps_json(profile.odd_steps)},
   };
+  if (profile.core_wait_ms) out["core_wait_ms"] = *profile.core_wait_ms;
+  if (profile.wall_clock)
+    out["wall_clock"] = {{"ahead_ms", profile.wall_clock->ahead_ms},
+                         {"uncertainty_ms", profile.wall_clock->uncertainty_ms}};
   if (profile.buckets.steps > 0) out["buckets"] = buckets_json(profile.buckets);
   if (simulated)
     out["simulated"] = {{"device", profile.simulated.device},

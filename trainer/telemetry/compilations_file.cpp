@@ -146,6 +146,26 @@ std::string compilations_path(const std::string& run_folder, int rank) {
   return fmt::format("{}/logs/compilations-rank-{}.jsonl", run_folder, rank);
 }
 
+std::string causes_json(const CauseTally& tally) {
+  OrderedJson out = OrderedJson::array();
+  for (const CauseTally::Row& row : tally.rows()) {
+    OrderedJson with = OrderedJson::array();
+    for (const CauseTally::Others& each : tally.others(row))
+      with.push_back(
+          {{"cause", name_of(each.cause)}, {"what", each.what}, {"remedy", each.remedy}});
+    out.push_back({{"cause", name_of(row.cause)},
+                   {"subject", row.main().subject},
+                   {"compiled", row.compiled},
+                   {"loaded", row.loaded},
+                   {"seconds", row.seconds},
+                   {"what", row.describe()},
+                   {"line", row.main().line},
+                   {"remedy", row.main().remedy},
+                   {"with", std::move(with)}});
+  }
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
 CauseTally read_compilations(const std::string& run_folder, int rank) {
   CauseTally out;
   for_each_line(run_folder, rank, [&](const OrderedJson& json) { add_to_tally(json, out); });

@@ -37,6 +37,11 @@ std::string compilations_path(const std::string& run_folder, int rank);
 /// write.
 CauseTally read_compilations(const std::string& run_folder, int rank);
 
+/// [{"cause": "input_shape", "subject": "batch.tokens[length]", "compiled": 2, "loaded": 0,
+/// "seconds": 3.9, "what": ..., "line": "gpt.cpp:120", "remedy": ..., "with": [{"cause": ...,
+/// "what": ..., "remedy": ...}]}, ...]: a row for each cause.
+std::string causes_json(const CauseTally& tally);
+
 /// A line, without what the tally is for.
 struct CompilationEvent {
   std::int64_t step = 0;

@@ -76,6 +76,24 @@ TEST(LedgerSteps, NamesWhatMakesAStepLonger) {
                                                  Pair("other", DoubleNear(4.95, 1e-3))));
 }
 
+TEST(LedgerSteps, SaysForHowLongADeviceHadNoCore) {
+  LedgerSteps times;
+  for (int step = 0; step < 3; ++step) {
+    times.add(page_of(step), step == 0);
+    LedgerPage page = page_of(10 + step);
+    page.core_wait_ns = kMs;
+    times.add(page, false);
+  }
+  EXPECT_DOUBLE_EQ(times.mean_core_wait_ms(), 3.0 / 5) << "the first of its program does not count";
+  LedgerPage slow = page_with(20, StepPart::kDispatch, 10);
+  slow.core_wait_ns = 9 * kMs;
+  times.add(slow, false);
+  const std::vector<OddStep> odd = times.odd_steps();
+  ASSERT_THAT(numbers_of(odd), ElementsAre(0, 20));
+  EXPECT_EQ(odd[0].core_wait_beyond_mean_ms, 0) << "it is less than the mean";
+  EXPECT_DOUBLE_EQ(odd[1].core_wait_beyond_mean_ms, 9 - 12.0 / 6);
+}
+
 TEST(LedgerSteps, TakesNoStepForOddThatIsHalfAsLongAgain) {
   LedgerSteps times;
   for (int step = 0; step < 10; ++step) times.add(page_of(step), false);

@@ -122,6 +122,22 @@ TEST(Ledger, SumsToTheWallTimeOfTheSteps) {
   EXPECT_THAT(sum_of(rows), DoubleNear(mean, 1e-9));
 }
 
+TEST(Ledger, AsksForTheWaitForACoreAtTheEndOfEachStep) {
+  MeasuredRank rank;
+  int calls = 0;
+  Ledger ledger(rank.engine.programs(), two_seconds(), 256, {},
+                [&] { return 1'000'000 * ++calls; });
+  rank.spans.listen(ledger, Ledger::kKinds);
+  for (int i = 0; i < 3; ++i) rank.step();
+  rank.p.to_host();  // an execution that is no step
+  rank.engine.wait();
+  rank.spans.listen(ledger, {});
+  EXPECT_EQ(calls, 3);
+  EXPECT_DOUBLE_EQ(ledger.last_steps().mean_core_wait_ms(), 2.5) << "without the first step";
+  EXPECT_TRUE(ledger.knows_core_wait());
+  EXPECT_FALSE(rank.ledger.knows_core_wait());
+}
+
 TEST(Ledger, CountsEveryMicroBatchesCommandsAndTheOneUpdate) {
   MeasuredRank rank;
   for (int i = 0; i < 3; ++i) rank.step();

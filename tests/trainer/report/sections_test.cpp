@@ -76,6 +76,41 @@ TEST(Report, LooksForTheCauseOfAWaitOnTheOtherRanks) {
   EXPECT_EQ(odd["text"], "rank 1, gradient: 55 ms more than in a mean step");
 }
 
+TEST(Report, SaysWhenOthersHadTheCores) {
+  RunFacts facts = facts_of_two_ranks();
+  const auto cause = [&](OddStep step) {
+    facts.profiles[0].odd_steps = {std::move(step)};
+    return json::parse(step_section(facts))["strip"]["odd"][0]["cause"].get<std::string>();
+  };
+  EXPECT_EQ(cause({.step = 2,
+                   .ms = 90,
+                   .beyond_mean_ms = {{"gradient", 55}},
+                   .core_wait_beyond_mean_ms = 40}),
+            "no free core");
+  EXPECT_EQ(cause({.step = 2,
+                   .ms = 90,
+                   .beyond_mean_ms = {{"gradient", 55}},
+                   .core_wait_beyond_mean_ms = 20}),
+            "slower kernels")
+      << "less than half of it";
+  EXPECT_EQ(cause({.step = 2,
+                   .ms = 90,
+                   .beyond_mean_ms = {{"dispatch", 55}},
+                   .core_wait_beyond_mean_ms = 40}),
+            "no free core");
+  EXPECT_EQ(cause({.step = 2,
+                   .ms = 90,
+                   .beyond_mean_ms = {{"evaluation", 55}},
+                   .core_wait_beyond_mean_ms = 40}),
+            "evaluation")
+      << "that is the reason";
+  facts.profiles[0].core_wait_ms = 0.5;
+  ASSERT_GE(things_to_look_at(facts).size(), 2);
+  EXPECT_THAT(
+      things_to_look_at(facts).back().text,
+      HasSubstr("rank 0 on a waits 500 us of each step (4.2 %) for a core, which others use"));
+}
+
 TEST(Report, SumsTheTimeOfTrainingWithoutThatBetweenJobs) {
   RunFacts facts{.folder = "runs/a"};
   facts.metrics = {{.step = 10, .wall_time = 100, .step_ms = 10},

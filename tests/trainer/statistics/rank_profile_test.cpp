@@ -66,7 +66,15 @@ RankProfile simulated_profile() {
 }
 
 TEST(RankProfile, IsReadAsItWasWritten) {
-  for (const RankProfile& profile : {measured_profile(), simulated_profile()})
+  RankProfile of_many_hosts = measured_profile();
+  of_many_hosts.core_wait_ms = 0.25;
+  of_many_hosts.wall_clock = WallClock{.ahead_ms = -3.5, .uncertainty_ms = 0.1};
+  of_many_hosts.odd_steps[0].core_wait_beyond_mean_ms = 7;
+  const RankProfile read = parse_rank_profile(to_json(of_many_hosts), "here");
+  EXPECT_EQ(read.core_wait_ms, 0.25);
+  EXPECT_EQ(read.wall_clock.value_or(WallClock{}).ahead_ms, -3.5);
+  EXPECT_EQ(read.odd_steps[0].core_wait_beyond_mean_ms, 7);
+  for (const RankProfile& profile : {measured_profile(), simulated_profile(), of_many_hosts})
     EXPECT_EQ(to_json(parse_rank_profile(to_json(profile), "here")), to_json(profile));
 }
 

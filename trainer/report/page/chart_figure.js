@@ -23,8 +23,8 @@ const widths = new ResizeObserver((entries) => {
 
 // options: {title, says (what it shows, in words), height (a number, or a function of the width),
 // draw(svg, width, height), table(): as of dataTable, csv(): the same with more rows, legend:
-// [{name, mark}], tools: [elements], group: whether parts of the drawing take the focus, name: a
-// class}.
+// [{name, mark}], tools: [elements], group: whether a screen reader reads the texts in the drawing,
+// name: a class}.
 function chartFigure(options) {
   const svg = d3.create("svg")
                   .attr("role", options.group ? "group" : "img")
@@ -41,7 +41,7 @@ function chartFigure(options) {
       rows.append(dataTable(Object.assign({most: 100}, table())));
   });
   const figure = element(
-      "figure", {class: `figure chart ${options.name || ""}`},
+      "figure", {class: `figure chart ${options.name || ""}`, "aria-label": options.title},
       element(
           "header", {}, element("h3", {}, prose(options.title)),
           element(

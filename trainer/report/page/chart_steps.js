@@ -10,6 +10,7 @@ const kCauseMarks = {
   "all-reduce": "c7",
   "value read": "c5",
   "slower kernels": "ink",
+  "no free core": "c1 hollow",
   "runtime": "ink hollow",
 };
 

@@ -1,5 +1,4 @@
-// One tip for the page: lines of {text, value, mark}, shown beside the pointer or what has the
-// focus.
+// One tip for the page: lines of {text, value, mark}, shown beside the pointer.
 
 function showTip(lines, x, y) {
   const tip = document.getElementById("tip");
@@ -19,18 +18,13 @@ function showTip(lines, x, y) {
 
 function hideTip() { document.getElementById("tip").hidden = true; }
 
-// lines: a function of the datum.
+// lines: a function of the datum. Without a mouse the same is in the chart's table: a mark that
+// listened to the focus would be one more stop of the tabulator.
 function showsTip(selection, lines) {
   return selection
       .on("mousemove.tip",
           function(datum) { showTip(lines.call(this, datum), d3.event.clientX, d3.event.clientY); })
-      .on("mouseleave.tip", hideTip)
-      .on("focus.tip",
-          function(datum) {
-            const box = this.getBoundingClientRect();
-            showTip(lines.call(this, datum), box.left + Math.min(box.width, 200) / 2, box.bottom);
-          })
-      .on("blur.tip", hideTip);
+      .on("mouseleave.tip", hideTip);
 }
 
 // Cut texts of the page show all of themselves.

@@ -24,11 +24,23 @@ function ranksSection(run) {
         {name: "work", kind: "ms", value: (row) => row.work_ms},
         {name: "wait for others", kind: "ms", value: (row) => row.wait_ms},
         {name: "input", kind: "ms", value: (row) => row.input_ms},
-        {name: "host", kind: "ms", value: (row) => row.host_ms}
+        {name: "host", kind: "ms", value: (row) => row.host_ms}, ...optionalColumns(rows)
       ]
     }) :
                   null,
   ];
+}
+
+// What not every run has.
+function optionalColumns(rows) {
+  const columns = [];
+  if (rows.some((row) => isNumber(row.core_wait_ms)))
+    columns.push({name: "no free core", kind: "ms", value: (row) => row.core_wait_ms});
+  if (rows.some((row) => row.clock))
+    columns.push(
+        {name: "clock ahead of rank 0's", kind: "ms", value: (row) => (row.clock || {}).ahead_ms},
+        {name: "\u00b1", kind: "ms", value: (row) => (row.clock || {}).uncertainty_ms});
+  return columns;
 }
 
 // One rank has no others to be compared with.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -18,6 +19,7 @@ bool is_of_the_loop(Phase phase) {
     case Phase::kTrace:
     case Phase::kCompile:
     case Phase::kRead:
+    case Phase::kDeviceWait:
     case Phase::kForward:
     case Phase::kReduce:
     case Phase::kUpdate:
@@ -31,6 +33,7 @@ bool is_of_the_loop(Phase phase) {
     case Phase::kConnect:
     case Phase::kAgree:
     case Phase::kPrepare:
+    case Phase::kProgram:
     case Phase::kFinish:
     case Phase::kGoodbye:
     case Phase::kDisconnect:
@@ -61,6 +64,10 @@ std::string list_waiting(const std::vector<const RankReport*>& ranks) {
 
 bool is_present(const RankReport& report) {
   return !report.exit_code && report.state != ProcessState::kGone;
+}
+
+bool saves(const RankReport& report) {
+  return report.host_lane.phase == Phase::kSnapshot || report.host_lane.phase == Phase::kWrite;
 }
 
 /// It waits for the process that compiles the same step, which may be another rank.
@@ -122,7 +129,9 @@ Judgement Judge::judge(std::int64_t now_ns, const Scene& scene) {
 }
 
 void Judge::remember(std::int64_t now_ns, const Scene& scene) {
-  const bool suspended = last_look_ns_ >= 0 && seconds_between(last_look_ns_, now_ns) > kSuspended;
+  const bool suspended =
+      (last_look_ns_ >= 0 && seconds_between(last_look_ns_, now_ns) > kSuspended) ||
+      std::exchange(starts_anew_, false);
   now_ns_ = last_look_ns_ = now_ns;
   for (const RankReport& report : scene.ranks) {
     const auto [at, is_new] = memory_.try_emplace(report.rank);
@@ -145,6 +154,14 @@ void Judge::remember(std::int64_t now_ns, const Scene& scene) {
     for (const RankReport& other : scene.ranks)
       if (compiles(other)) moved_ns = std::max(moved_ns, memory_[other.rank].moved_ns);
   }
+}
+
+Judge::Limit Judge::limit_of(const RankReport& report, bool foreign) const {
+  const Limit usual = foreign ? Limit{limits_.foreign_abort_s, "distributed.foreign_call_abort_s"}
+                              : Limit{limits_.abort_s, "distributed.stall_abort_s"};
+  const double stopping = foreign ? kStoppingForeign : kStopping;
+  if (!is_stopping_ || saves(report) || usual.seconds <= stopping) return usual;
+  return {stopping, "it was asked to stop"};
 }
 
 double Judge::idle(const RankReport& report) const {
@@ -186,7 +203,8 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
     const bool gone = report.state == ProcessState::kGone;
     if (gone && !report.exit_code) continue;  // lost
     const bool awaited = !waiters_for(report, scene).empty();
-    Fault fault{&report, idle(report), limits_.abort_s, "", "distributed.stall_abort_s"};
+    const Limit usual = limit_of(report, false);
+    Fault fault{&report, idle(report), usual.seconds, "", usual.key};
     if (is_halted(report.state) && !gone) {  // perhaps ending, with a code already
       fault.what = fmt::format("is {}", name_of(report.state));
       if (!awaited) continue;
@@ -203,7 +221,9 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
     } else if (report.waits_for_peers) {
       continue;
     } else {
-      if (!awaited && !is_of_the_loop(report.host_lane.phase)) continue;
+      const bool judged = is_of_the_loop(report.host_lane.phase) ||
+                          (is_stopping_ && report.host_lane.phase == Phase::kProgram);
+      if (!awaited && !judged) continue;
       fault.what = "makes no progress";
       if (report.state == ProcessState::kDiskWait)
         fault.what = fmt::format("is {}", name_of(report.state));
@@ -212,8 +232,9 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
       if (!report.foreign_calls.empty())
         fault.what += fmt::format(" (in {})", joined(report.foreign_calls, ", "));
       if (loading || !report.foreign_calls.empty()) {
-        fault.limit = limits_.foreign_abort_s;
-        fault.key = "distributed.foreign_call_abort_s";
+        const Limit foreign = limit_of(report, true);
+        fault.limit = foreign.seconds;
+        fault.key = foreign.key;
       }
     }
     out.push_back(std::move(fault));
@@ -235,19 +256,18 @@ void Judge::judge_deadlock(const Scene& scene, Judgement& out) {
   }
   if (waiting.empty() || (!scene.unseen.empty() && scene.others_see_them)) return;
   if (seconds <= limits_.warn_s) warned_of_deadlock_ = false;
-  const double limit = foreign ? limits_.foreign_abort_s : limits_.abort_s;
+  const Limit limit = limit_of(*waiting[0], foreign);
   const std::string sentence = fmt::format(
       "no rank has made progress for {:.0f} s: {} {} {}", seconds, list_waiting(waiting),
       !scene.unseen.empty() ? fmt::format("for {}, which cannot be seen from {},",
                                           list_ranks(scene.unseen), waiting[0]->host)
                             : "for each other (messages are lost, or the network is cut)",
       describe_wait(*waiting[0]));
-  if (seconds > limit) out.fatal = sentence;
+  if (seconds > limit.seconds) out.fatal = sentence;
   if (seconds <= limits_.warn_s || warned_of_deadlock_) return;
   warned_of_deadlock_ = true;
   out.warnings.push_back(
-      fmt::format("{}; the job ends after {:g} s ({})", sentence, limit,
-                  foreign ? "distributed.foreign_call_abort_s" : "distributed.stall_abort_s"));
+      fmt::format("{}; the job ends after {:g} s ({})", sentence, limit.seconds, limit.key));
 }
 
 }  // namespace lockstep

@@ -14,6 +14,10 @@
 //
 // Times count from the last progress that this judge saw. A judge that was itself not called for
 // kSuspended starts all counts anew: the machine or the job was suspended.
+//
+// Once this process was asked to stop, all counts start anew, and a rank is stuck after kStopping,
+// in a foreign call after kStoppingForeign, in code of the program as well. Only a rank that writes
+// a checkpoint has the time of before.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +51,12 @@ class Judge {
   void set_limits(const WatchLimits& limits) { limits_ = limits; }
   const WatchLimits& limits() const { return limits_; }
 
+  static constexpr double kStopping = 10;         ///< seconds
+  static constexpr double kStoppingForeign = 30;  ///< seconds
+
+  /// This process was asked to stop.
+  void begin_stop() { is_stopping_ = starts_anew_ = true; }
+
   /// Call it about every second, or more often. `now_ns` never decreases.
   Judgement judge(std::int64_t now_ns, const Scene& scene);
 
@@ -67,6 +77,11 @@ class Judge {
     std::string what;  ///< "is stopped"
     const char* key;   ///< of the limit
   };
+  struct Limit {
+    double seconds;
+    const char* key;
+  };
+  Limit limit_of(const RankReport& report, bool foreign) const;
   void remember(std::int64_t now_ns, const Scene& scene);
   double idle(const RankReport& report) const;     ///< seconds without progress
   double silence(const RankReport& report) const;  ///< seconds without a beat
@@ -80,6 +95,8 @@ class Judge {
   std::map<int, Memory> memory_;
   std::int64_t now_ns_ = 0;
   std::int64_t last_look_ns_ = -1;
+  bool is_stopping_ = false;
+  bool starts_anew_ = false;
   bool warned_of_deadlock_ = false;
   bool lost_reported_ = false;
 };

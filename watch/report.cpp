@@ -18,8 +18,8 @@ RankReport::Lane read_lane(const ActivityPage::Lane& lane) {
 
 /// Phases of the loop's thread in which the device's thread tells more about the rank's work.
 bool waits_for_the_device(Phase host) {
-  return host == Phase::kTrace || host == Phase::kRead || host == Phase::kInputWait ||
-         host == Phase::kSnapshot;
+  return host == Phase::kTrace || host == Phase::kRead || host == Phase::kDeviceWait ||
+         host == Phase::kInputWait || host == Phase::kSnapshot;
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -107,6 +108,7 @@ class Watch::WatchThread {
   std::int64_t looked_ns_ = 0;
   std::int64_t hubs_heard_ns_ = 0;  ///< or suspended
   bool warned_of_hubs_ = false;
+  bool is_stopping_ = false;
   std::mutex mutex_;  ///< of limits_, hubs_ and token_
   WatchLimits limits_;
   std::vector<std::string> hubs_;
@@ -355,7 +357,12 @@ void Watch::WatchThread::judge_hubs(Judgement& judgement) {
 }
 
 void Watch::WatchThread::follow_stop_request() {
-  if (!StopSignals::requested() || on_stop_ != OnStop::kLeave) return;
+  if (!StopSignals::requested()) return;
+  if (on_stop_ != OnStop::kLeave) {
+    // Whatever waits for ever would keep the loop from its save.
+    if (!std::exchange(is_stopping_, true)) judge_.begin_stop();
+    return;
+  }
   const int code = static_cast<int>(ErrorKind::kPreempted);
   // mpirun ends ranks in this way when another one has failed: then that rank gives the reason.
   if (!stop_is_hurried()) {

@@ -25,10 +25,12 @@ std::string_view name_of(Phase phase) {
     case Phase::kConnect: return "MPI_Init";
     case Phase::kAgree: return "the comparison of ranks";
     case Phase::kPrepare: return "the preparation of the run";
+    case Phase::kProgram: return "the program's own code";
     case Phase::kInputWait: return "the wait for the loader";
     case Phase::kTrace: return "the recording of the step";
     case Phase::kCompile: return "a compilation";
     case Phase::kRead: return "the reading of its numbers";
+    case Phase::kDeviceWait: return "the wait for the device";
     case Phase::kForward: return "forward and backward";
     case Phase::kReduce: return "all_reduce";
     case Phase::kUpdate: return "the update";

@@ -29,10 +29,12 @@ enum class Phase : std::uint8_t {
   kConnect,     ///< MPI_Init, and the connections of ranks
   kAgree,       ///< compares itself with the other ranks
   kPrepare,     ///< makes the run folder, restores or draws parameters
+  kProgram,     ///< runs code of the program that uses the library
   kInputWait,   ///< waits for the loader
   kTrace,       ///< records a step and queues it, or waits until the device takes it
   kCompile,     ///< compiles, or waits for another process that does
   kRead,        ///< waits for a step's numbers
+  kDeviceWait,  ///< waits for a value that the program reads, or for all queued work
   kForward,     ///< device: forward and backward of micro-batches
   kReduce,      ///< device: waits for sums over ranks
   kUpdate,      ///< device: the optimizer
@@ -66,7 +68,7 @@ class SharedText {
 /// The memory behind an Activity. Fixed layout, valid when all bytes but `magic` are zero; mapped
 /// by processes of the same build (the magic number changes with the layout).
 struct ActivityPage {
-  static constexpr std::uint64_t kMagic = 0x31'54'43'41'50'53'4c'00;  // "\0LSPACT1"
+  static constexpr std::uint64_t kMagic = 0x32'54'43'41'50'53'4c'00;  // "\0LSPACT2"
   static constexpr int kForeignCalls = 16;  ///< further calls at the same time have no name
 
   struct Lane {  ///< of one thread

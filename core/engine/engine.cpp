@@ -83,6 +83,7 @@ Engine::Engine(const CompileOptions& options, TraceContext& context, Device& dev
       failure_(std::make_shared<Failure>()),
       last_execution_(std::make_shared<LastExecution>()),
       results_(std::make_shared<Reservation>(device.allocator(), "results of steps in flight")) {
+  context_.set_device_thread(device.thread_id());
   context_.set_read_observer(this);
   context_.set_sync_handler(
       [this](SyncReason reason, const std::source_location& where) { mark_step(reason, where); });
@@ -91,6 +92,7 @@ Engine::Engine(const CompileOptions& options, TraceContext& context, Device& dev
 Engine::~Engine() {
   context_.set_read_observer(nullptr);
   context_.set_sync_handler(nullptr);
+  context_.set_device_thread({});
   device_.synchronize();
 }
 
@@ -146,12 +148,14 @@ void Engine::begin_read(const Tensor& tensor, const std::source_location& where)
                "lockstep-profiler: graph break at step {}: {} was read at {} between taking a "
                "batch and mark_step",
                step_, row.told(), row.line);
+  read_phase_.emplace(options_->activity, Phase::kDeviceWait, named ? read_step_ : step_);
   read_begin_ns_ = device_.spans().clock().now_ns();
 }
 
 void Engine::end_read() {
   const Cuts::RowId row = std::exchange(open_read_, Cuts::kNoRow);
   if (row == Cuts::kNoRow) return;
+  read_phase_.reset();
   cuts_->add_wait(row, device_.spans().clock().now_ns() - read_begin_ns_);
   if (drained_by_ == Cuts::kNoRow && device_.has_drained()) drained_by_ = row;
 }
@@ -163,6 +167,9 @@ void Engine::name_reads(std::string_view name, std::int64_t step) {
 
 void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   rethrow_failure();
+  // A loop that marks its own steps begins no phases.
+  std::optional<PhaseScope> phase;
+  if (reason == SyncReason::kMarkStep) phase.emplace(options_->activity, Phase::kTrace, step_);
   CutTrace trace = cut();
   device_.spans().metrics().count("MarkStep");
   if (reason != SyncReason::kValueRead)
@@ -345,6 +352,7 @@ void Engine::compare_whole_state() {
 }
 
 void Engine::wait() {
+  const PhaseScope phase(options_->activity, Phase::kDeviceWait, step_);
   device_.synchronize();
   rethrow_failure();
 }

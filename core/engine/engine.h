@@ -21,6 +21,7 @@
 #include "core/base/buffer.h"
 #include "core/base/carried_digest.h"
 #include "core/base/event.h"
+#include "core/base/phase_scope.h"
 #include "core/observe/cuts.h"
 #include "core/runtime/device_tensor.h"
 #include "core/trace/cut_trace.h"
@@ -175,7 +176,8 @@ class Engine final : private ReadObserver {
   std::int64_t newest_program_ = -1;
   Cuts::RowId open_read_ = Cuts::kNoRow;
   std::int64_t read_begin_ns_ = 0;
-  std::string read_name_;  ///< of a step's number; empty: any tensor
+  std::optional<PhaseScope> read_phase_;  ///< of the open read
+  std::string read_name_;                 ///< of a step's number; empty: any tensor
   std::int64_t read_step_ = 0;
   Cuts::RowId drained_by_ = Cuts::kNoRow;  ///< the read that the next execution comes after
   std::shared_ptr<Reservation> results_;   ///< of steps whose results are read late

@@ -27,6 +27,8 @@ class Device::Worker {
     changed_.notify_all();
   }
 
+  std::thread::id thread_id() const { return thread_.get_id(); }
+
   std::size_t waiting() const {
     const std::lock_guard lock(mutex_);
     return queue_.size();
@@ -92,6 +94,10 @@ void Device::enqueue(std::function<void()> command) {
     stream_->push(std::move(command));
   }
   if (spans_.wants_levels()) tell_queue_depth();
+}
+
+std::thread::id Device::thread_id() const {
+  return stream_->thread_id();
 }
 
 bool Device::has_drained() const {

@@ -48,6 +48,7 @@ class Device {
   Allocator& allocator() { return allocator_; }
   ThreadPool& pool() { return *pool_; }  ///< for commands of the stream only
   SpanStream& spans() { return spans_; }
+  std::thread::id thread_id() const;            ///< of the stream
   CoreWait& core_wait() { return core_wait_; }  ///< of its thread and its cores
   const DeviceOptions& options() const { return options_; }
 

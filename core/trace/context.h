@@ -9,6 +9,7 @@
 #include <source_location>
 #include <span>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -93,6 +94,11 @@ class TraceContext {
   const std::optional<std::source_location>& caller() const { return caller_; }
   void set_caller(std::optional<std::source_location> where) { caller_ = where; }
 
+  /// Tensors cannot be used on this thread, that of the device: it computes their values, and would
+  /// wait for itself. It runs functions of host_call(). The default is no thread.
+  void set_device_thread(std::thread::id thread) { device_thread_ = thread; }
+  bool is_on_device_thread() const { return std::this_thread::get_id() == device_thread_; }
+
   // For gradients and other graph-to-graph code.
   const Graph& pending() const { return graph_; }
   ValueId node_of(const Tensor& tensor);  ///< in the pending graph; adds an input if needed
@@ -138,6 +144,7 @@ class TraceContext {
   std::vector<void*> free_states_;
   SyncHandler sync_;
   ReadObserver* reads_ = nullptr;
+  std::thread::id device_thread_;
   HostFunctions host_functions_;
   std::shared_ptr<StringPool> strings_;
   std::string_view scope_;

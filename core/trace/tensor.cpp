@@ -35,6 +35,10 @@ void release_state(TensorState* state) {
 TraceContext& Tensor::context(std::source_location where) const {
   TensorState& s = state(where);
   LS_USER_CHECK(s.context != nullptr, "a tensor was used after its session had ended");
+  LS_USER_CHECK(!s.context->is_on_device_thread(),
+                "{}: a {} tensor was used inside a function that the device calls, and which it "
+                "waits for: pass the tensor to host_call() as an operand",
+                origin_of(where).to_string(), s.type.to_string());
   return *s.context;
 }
 

@@ -94,7 +94,7 @@ class Tensor {
   const Type& type(std::source_location where = std::source_location::current()) const {
     return state(where).type;
   }
-  /// Error kUsage if the context is gone.
+  /// Error kUsage if the context is gone, or in a function of host_call().
   TraceContext& context(std::source_location where = std::source_location::current()) const;
   std::int64_t size(int dim, std::source_location where = std::source_location::current()) const {
     return shape(where)[dim];

@@ -61,6 +61,8 @@ class Trial {
     return last_;
   }
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+  void ask_to_stop() { judge_.begin_stop(); }
+  void set_limits(const WatchLimits& limits) { judge_.set_limits(limits); }
   double now() const { return static_cast<double>(now_ns_) * 1e-9; }
   bool frozen_ = false;
 
@@ -121,6 +123,61 @@ TEST(Judge, EndsALoneLoopThatStandsStill) {
   EXPECT_EQ(
       trial.run(1000).fatal,
       "rank 0 (host, 100) makes no progress, at step 5 in the wait for the loader, for 301 s");
+}
+
+TEST(Judge, WaitsForSecondsOnlyOnceAskedToStop) {
+  Trial trial(1);
+  trial.run(200);
+  trial.ask_to_stop();
+  EXPECT_EQ(trial.run(10).fatal, "") << "all counts start anew";
+  EXPECT_EQ(trial.run(2).fatal,
+            "rank 0 (host, 100) makes no progress, at step 812 in forward and backward "
+            "(dot_general), for 11 s");
+}
+
+TEST(Judge, LetsARankThatGetsOnSaveAndEnd) {
+  Trial trial(1);
+  trial.ask_to_stop();
+  EXPECT_EQ(trial.run_while_moving(1000, {0}).fatal, "");
+}
+
+TEST(Judge, GivesForeignCallsAndProgramsLittleTimeOnceAskedToStop) {
+  Trial trial(1);
+  trial.rank(0).foreign_calls = {"host_call match"};
+  trial.ask_to_stop();
+  EXPECT_EQ(trial.run(30).fatal, "");
+  EXPECT_THAT(trial.run(2).fatal, HasSubstr("(in host_call match)"));
+
+  Trial program(1);
+  program.rank(0).host_lane = {Phase::kProgram, -1, ""};
+  EXPECT_EQ(program.run(5000).fatal, "") << "it may compute for as long as it likes";
+  program.ask_to_stop();
+  EXPECT_THAT(program.run(20).fatal, HasSubstr("in the program's own code, for 11 s"));
+}
+
+TEST(Judge, LetsACheckpointBeWrittenWhenAskedToStop) {
+  for (const Phase phase : {Phase::kSnapshot, Phase::kWrite}) {
+    Trial trial(1);
+    trial.rank(0).host_lane = {phase, 812, ""};
+    trial.rank(0).foreign_calls = {"fsync"};
+    trial.ask_to_stop();
+    EXPECT_EQ(trial.run(1799).fatal, "");
+    EXPECT_THAT(trial.run(10).fatal, HasSubstr("(in fsync)"));
+  }
+}
+
+TEST(Judge, TakesALowerLimitThanThatOfStopping) {
+  Trial trial(1);
+  trial.set_limits({.warn_s = 1, .abort_s = 3, .foreign_abort_s = 5});
+  trial.ask_to_stop();
+  EXPECT_THAT(trial.run(10).fatal, HasSubstr("for 4 s"));
+}
+
+TEST(Judge, EndsADeadlockSoonOnceAskedToStop) {
+  Trial trial(2);
+  for (const int rank : {0, 1}) trial.wait_in(rank, "exchange");
+  trial.ask_to_stop();
+  EXPECT_THAT(trial.run(20).fatal, HasSubstr("no rank has made progress for 11 s"));
 }
 
 TEST(Judge, LeavesCommandsAloneThatAreNoLoop) {

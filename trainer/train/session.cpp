@@ -89,6 +89,7 @@ Session::Session(const ProcessCall& process, const SessionOptions& options)
                 {.command = fmt::format("{}", fmt::join(arguments_, " "))}, process.settings);
   runtime_ = std::make_unique<RankRuntime>(config, process.settings, std::move(communicator),
                                            process.watch, TimeKept::kVirtual);
+  runtime_->activity().begin(Phase::kProgram);
 }
 
 Session::Session(std::unique_ptr<RankRuntime> runtime)

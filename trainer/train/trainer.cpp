@@ -188,6 +188,7 @@ Trainer::Trainer(Session& session, Module& module, Optimizer optimizer, TrainerO
   RunStart start = start_of(session, module, optimizer, std::move(options));
   parts_ = std::make_unique<Parts>(session, module, std::move(optimizer), std::move(start.spec),
                                    std::move(start.saved));
+  session.runtime().activity().begin(Phase::kProgram);
 }
 
 Trainer::Trainer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -220,6 +221,7 @@ MetricValues Trainer::evaluate_loss(const DataLoader& data, const LossFunction& 
                                     const Evaluators& evaluators, const std::string& name,
                                     const std::source_location& where) {
   const std::optional<Evaluation> out = try_evaluate(data, loss, evaluators, name, where);
+  parts_->session.runtime().activity().begin(Phase::kProgram);
   if (out) return out->metrics;
   parts_->run.end_early();
   raise(ErrorKind::kPreempted, "asked to stop in an evaluation at step {}", step_number());
@@ -228,6 +230,7 @@ MetricValues Trainer::evaluate_loss(const DataLoader& data, const LossFunction& 
 void Trainer::save() {
   parts_->open_session();
   parts_->run.save();
+  parts_->session.runtime().activity().begin(Phase::kProgram);
 }
 
 std::int64_t Trainer::step_number() const {
@@ -263,6 +266,7 @@ void Trainer::Steps::advance() {
   Parts& parts = *trainer_.parts_;
   batch_ = parts.run.next();
   if (batch_ != nullptr) return;
+  parts.session.runtime().activity().begin(Phase::kProgram);
   parts.session.flush_lines(true);
   if (!trainer_.stopped()) return;
   parts.session.set_exit_code(static_cast<int>(ErrorKind::kPreempted));

@@ -1,12 +1,12 @@
 #include "collectives/backoff.h"
 
 #include <immintrin.h>
-#include <sched.h>
 #include <sys/prctl.h>
-#include <sys/sysinfo.h>
 #include <time.h>
 
 #include <algorithm>
+
+#include "core/base/cores.h"
 
 namespace lockstep {
 
@@ -15,10 +15,9 @@ void pause_core() {
 }
 
 bool has_cores_for(int threads) {
-  cpu_set_t allowed;
-  const bool one_core =
-      sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) < 2;
-  return threads <= get_nprocs() && !one_core;
+  const double online = online_cores();
+  const double cores = std::min(core_quota().value_or(online), online);
+  return threads <= cores && runnable_threads() > 1;
 }
 
 bool may_spin(int ranks_on_node) {

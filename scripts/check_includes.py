@@ -101,6 +101,7 @@ FOREIGN = [
     (r"pcre2\.h", ["data"], False),
     (r"unicode/.*", ["data"], False),
     (r"nlohmann/.*", ["core/base", "data", "checkpoint", "trainer", "tests", "bench/foresight"], False),
+    (r"hwloc\.h", ["trainer/machine"], False),
     (r"yaml-cpp/.*", ["trainer"], False),
     (r"boost/asio.*", ["data", "watch"], False),
     (r"boost/container/(small|static)_vector\.hpp", ["core"], True),

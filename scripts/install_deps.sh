@@ -17,6 +17,7 @@ build_packages=(
   libspdlog-dev libfmt-dev
   librandom123-dev libxxhash-dev libssl-dev zlib1g-dev libpcre2-dev libicu-dev
   libpng-dev libjpeg62-turbo-dev
+  libhwloc-dev
   node-d3  # draws reports
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
 )

@@ -42,6 +42,10 @@ std::vector<int> usable_processors() {
   return out;
 }
 
+int usable_cores() {
+  return static_cast<int>(usable_processors().size());
+}
+
 std::vector<std::string> control_groups(const std::string& root, const std::string& own) {
   std::vector<std::string> out;
   for (std::filesystem::path group = own_group(own);; group = group.parent_path()) {
@@ -62,9 +66,8 @@ std::optional<double> core_quota(const std::vector<std::string>& groups) {
 }
 
 int runnable_threads() {
-  const auto processors = static_cast<int>(usable_processors().size());
   const auto quota = core_quota();
-  return quota ? std::max(1, std::min(processors, static_cast<int>(*quota))) : processors;
+  return quota ? std::max(1, std::min(usable_cores(), static_cast<int>(*quota))) : usable_cores();
 }
 
 }  // namespace lockstep

@@ -12,6 +12,8 @@ int online_cores();
 /// The numbers of the processors that this process may run on (its cpuset), ascending.
 std::vector<int> usable_processors();
 
+int usable_cores();  ///< how many these are
+
 /// The folders of the control groups (version 2) that this process is in, from its own up to the
 /// root's. `own` is as /proc/self/cgroup.
 std::vector<std::string> control_groups(const std::string& root = "/sys/fs/cgroup",

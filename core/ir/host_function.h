@@ -14,8 +14,8 @@
 //   - It is called on the device's thread, one at a time: by the gradient program for each
 //     micro-batch in order, by the update program once, by both if both read its results; again if
 //     a step is searched for values that are not finite. It must not use tensors of the trace,
-//     which wait for it (an error kUsage that names the line); its captures must outlive the engine. It has no gradient; see
-//     stop_gradient().
+//     which wait for it (an error kUsage that names the line); its captures must outlive the
+//     engine. It has no gradient; see stop_gradient().
 // Operands are copied from the device's memory and results to it. The arithmetic is IEEE's,
 // denormals included, on whichever thread it runs.
 #pragma once

@@ -63,7 +63,7 @@ Tensor TraceContext::filled(double value, const Type& type, std::source_location
   return handle_for(id);
 }
 
-std::size_t TraceContext::FilledHasher::operator()(const Filled& filled) const {
+std::size_t FilledHasher::operator()(const Filled& filled) const {
   constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;  // odd, of 2^64 / golden ratio
   std::uint64_t out = filled.bits ^ static_cast<std::uint64_t>(filled.type.dtype);
   for (const std::int64_t size : filled.type.shape.sizes())

@@ -16,6 +16,7 @@
 #include "core/base/api.h"
 #include "core/ir/graph.h"
 #include "core/ir/host_function.h"
+#include "core/trace/filled.h"
 #include "core/trace/mode_place.h"
 #include "core/trace/remat_region.h"
 #include "core/trace/tensor.h"
@@ -94,8 +95,7 @@ class TraceContext {
   const std::optional<std::source_location>& caller() const { return caller_; }
   void set_caller(std::optional<std::source_location> where) { caller_ = where; }
 
-  /// Tensors cannot be used on this thread, that of the device: it computes their values, and would
-  /// wait for itself. It runs functions of host_call(). The default is no thread.
+  /// Tensors cannot be used on this thread, the device's: it would wait for itself. Default: none.
   void set_device_thread(std::thread::id thread) { device_thread_ = thread; }
   bool is_on_device_thread() const { return std::this_thread::get_id() == device_thread_; }
 
@@ -122,14 +122,6 @@ class TraceContext {
   friend void release_state(TensorState* state);
   friend class LocationScope;
   friend class ModuleScope;
-  struct Filled {
-    std::uint64_t bits;  ///< of the number
-    Type type;
-    friend bool operator==(const Filled&, const Filled&) = default;
-  };
-  struct FilledHasher {
-    std::size_t operator()(const Filled& filled) const;
-  };
   TensorStatePtr new_state(const Type& type);
   Tensor handle_for(ValueId id);
 

@@ -8,6 +8,7 @@
 // comes), trains (it waits for ever between two steps).
 #include <lockstep/lockstep.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -18,7 +19,9 @@ using namespace lockstep;
 namespace {
 
 DatasetPtr numbers() {
-  return tensor_dataset({{"x", HostTensor(DType::kF32, {64, 4})}});
+  HostTensor x(DType::kF32, {64, 4});
+  std::ranges::fill(x.as<float>(), 0.5F);
+  return tensor_dataset({{"x", x}});
 }
 
 struct Net : Module {

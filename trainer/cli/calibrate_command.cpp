@@ -2,6 +2,7 @@
 #include <iostream>
 #include <ostream>
 
+#include "core/base/cores.h"
 #include "core/base/duration.h"
 #include "core/base/error.h"
 #include "core/kernels/base/libraries.h"

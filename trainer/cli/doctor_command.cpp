@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <ostream>
 
+#include "core/base/cores.h"
 #include "core/base/metrics.h"
 #include "core/ir/target.h"
 #include "trainer/cli/commands.h"
+#include "trainer/machine/core_share.h"
 #include "trainer/machine/limits_file.h"
 #include "trainer/machine/machine.h"
 
@@ -46,6 +48,11 @@ Finding examine_processor(const Settings& settings) {
 Finding examine_cores(const Settings& settings) {
   const int usable = usable_cores();
   std::string text = fmt::format("{} of {} usable", usable, online_cores());
+  if (const auto quota = core_quota()) text += fmt::format(", a quota of {:g}", *quota);
+  // Before they are connected, ranks are taken to be on this host.
+  const auto ranks = static_cast<std::size_t>(std::max(settings.world_size, 1));
+  const CoreShare share = share_of(0, std::vector(ranks, own_cores()), processor_places());
+  text += fmt::format("; device.threads: auto is {} ({})", share.threads, share.why);
   if (usable < online_cores())
     text += settings.under_launcher ? "; mpirun pins ranks unless started with --bind-to none"
                                     : "; this process is pinned";

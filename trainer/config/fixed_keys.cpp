@@ -79,8 +79,8 @@ std::vector<KeyGroup> data_keys(const RowConditions& rows) {
          .member = bind<&DataConfig::sequence_length>(),
          .range = size_at_least(0),
          .unit = "tokens",
-         .doc = "Tokens in one sample, or in the longest if their lengths vary; 0 uses the model's "
-                "maximum."}},
+         .doc =
+             "Tokens in one sample, or in the longest if lengths vary; 0: the model's maximum."}},
        rows.takes_tokens},
       {"data",
        object<&Config::data>,
@@ -359,8 +359,9 @@ std::vector<KeyGroup> machine_and_output() {
          .member = bind<&DeviceConfig::threads>(),
          .range = {1, 1024},
          .unit = "threads",
-         .doc = "Cores of a rank's device; results do not depend on it.",
-         .per_rank = true},
+         .doc = "Cores of a rank's device, for equal results; auto takes a share of the host's.",
+         .per_rank = true,
+         .empty_word = "auto"},
         {.name = "queue_depth",
          .member = bind<&DeviceConfig::queue_depth>(),
          .range = {1, 64},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "trainer/devices/this_machine.h"
 
 namespace lockstep {
 namespace {
@@ -30,8 +31,8 @@ void check_deployment(const Deployment& deployment, DType math) {
 StepPlacement calibrated_placement(const Config& config, const Deployment& deployment, DType math,
                                    std::int64_t micro_batches) {
   check_deployment(deployment, math);
-  StepPlacement out{.cores = {.threads = std::max(1, static_cast<int>(config.device.threads)),
-                              .ranks = deployment.devices / deployment.nodes},
+  const int ranks = deployment.devices / deployment.nodes;
+  StepPlacement out{.cores = {.threads = device_threads(config, ranks), .ranks = ranks},
                     .nodes = deployment.nodes,
                     .math = math,
                     .micro_batches = micro_batches,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/base/cores.h"
 #include "core/base/error.h"
 #include "trainer/machine/limits_file.h"
 #include "trainer/machine/machine.h"
@@ -50,6 +51,11 @@ DeviceProfile calibrated_device(const MachineLimits& limits) {
   out.topology = "shared memory";
   out.calibrated = std::make_shared<MachineLimits>(limits);
   return out;
+}
+
+int device_threads(const Config& config, int ranks) {
+  if (config.device.threads != kAutoThreads) return static_cast<int>(config.device.threads);
+  return std::max(1, runnable_threads() / std::max(1, ranks));
 }
 
 DeviceProfile this_machine_device(const Settings& settings) {

@@ -6,6 +6,7 @@
 #include "core/base/settings.h"
 #include "core/cost/device_profile.h"
 #include "core/ir/machine_limits.h"
+#include "trainer/settings/config.h"
 
 namespace lockstep {
 
@@ -16,6 +17,10 @@ inline constexpr std::string_view kThisMachine = "this-machine";
 DeviceProfile calibrated_device(const MachineLimits& limits);
 
 /// From the file of this machine's limits, for the instruction sets that the process may use.
+/// The threads of each of so many ranks on this host: those of the config; for kAutoThreads its
+/// cores, divided among them.
+int device_threads(const Config& config, int ranks);
+
 DeviceProfile this_machine_device(const Settings& settings);
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include "core/runtime/step_cost.h"
 #include "trainer/apps/from_config.h"
 #include "trainer/config/batch_plan.h"
+#include "trainer/devices/this_machine.h"
 #include "trainer/foresee/foresee.h"
 
 namespace lockstep {
@@ -44,13 +45,12 @@ std::vector<ModelBucket> buckets_of(const CompiledStep& step, const MachineLimit
 RunModel model_run(const Config& config, const CompiledStep& step, const MachineLimits& limits,
                    int ranks, int nodes) {
   const BatchPlan batch = plan_batch(in_any_order(config).batch, ranks);
-  const StepPlacement placement{
-      .cores = {.threads = std::max(1, static_cast<int>(config.device.threads)),
-                .ranks = std::max(1, ranks / nodes)},
-      .nodes = nodes,
-      .math = compute_dtype(config.training.precision),
-      .micro_batches = batch.micro_batches_per_rank,
-      .overlap = config.distributed.overlap};
+  const StepPlacement placement{.cores = {.threads = device_threads(config, ranks / nodes),
+                                          .ranks = std::max(1, ranks / nodes)},
+                                .nodes = nodes,
+                                .math = compute_dtype(config.training.precision),
+                                .micro_batches = batch.micro_batches_per_rank,
+                                .overlap = config.distributed.overlap};
   RunModel out;
   out.micro_batches = batch.micro_batches_per_rank;
   out.gradient = times_of(step.gradient, limits, placement, static_cast<double>(out.micro_batches));

@@ -1,5 +1,6 @@
 #include "trainer/job/core_agreement.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <string>
@@ -25,10 +26,10 @@ void run_only_on(const std::vector<int>& processors) {
 
 }  // namespace
 
-int agree_on_threads(std::int64_t threads, Communicator& communicator, Log& log) {
+ChosenThreads agree_on_threads(std::int64_t threads, Communicator& communicator) {
   const Topology& topology = communicator.topology();
   const std::vector<std::string> all = communicator.exchange("cores", to_text(own_cores()));
-  if (threads != kAutoThreads) return static_cast<int>(threads);
+  if (threads != kAutoThreads) return {.threads = static_cast<int>(threads)};
   std::vector<RankCores> ranks;
   std::size_t own = 0;
   for (const int rank : topology.ranks_of(topology.node())) {
@@ -37,8 +38,8 @@ int agree_on_threads(std::int64_t threads, Communicator& communicator, Log& log)
   }
   const CoreShare share = share_of(own, ranks, processor_places());
   if (!share.processors.empty()) run_only_on(share.processors);
-  log.info("device.threads: auto is {} ({})", share.threads, share.why);
-  return share.threads;
+  return {.threads = share.threads,
+          .text = fmt::format("auto is {} ({})", share.threads, share.why)};
 }
 
 }  // namespace lockstep

@@ -2,15 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include "core/base/log.h"
 #include "core/runtime/communicator.h"
 
 namespace lockstep {
 
-/// Called by all ranks, each with its own device.threads, before threads are made. Returns this
-/// rank's number of threads: for kAutoThreads its share of the cores that it may use. If that is
-/// one NUMA node's, the calling thread and those that it starts later run there only.
-int agree_on_threads(std::int64_t threads, Communicator& communicator, Log& log);
+struct ChosenThreads {
+  int threads = 1;
+  std::string text = {};  ///< "auto is 2 (8 cores for 4 ranks)"; empty if nothing was chosen
+};
+
+/// Called by all ranks, each with its own device.threads, before threads are made. For kAutoThreads
+/// the rank gets its share of the cores that it may use. If that is one NUMA node's, the calling
+/// thread and those that it starts later run there only.
+ChosenThreads agree_on_threads(std::int64_t threads, Communicator& communicator);
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #include "collectives/mpi.h"
 #include "collectives/single.h"
 #include "collectives/watched.h"
+#include "core/base/cores.h"
 #include "core/base/error.h"
 #include "core/engine/compile.h"
 #include "core/engine/engine.h"
@@ -89,7 +90,9 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
       instruction_set_(
           agree_on_instruction_set(*communicator_, config.device.max_isa, settings, *log_)),
       device_(std::make_unique<Device>(
-          device_options(config, communicator_->topology(), watch.activity()), spans_)),
+          device_options(with_threads(agree_on_threads(config.device.threads, *communicator_)),
+                         communicator_->topology(), watch.activity()),
+          spans_)),
       engine_(std::make_unique<Engine>(
           with_virtual_time(with_outlets(compile_options(config, settings, instruction_set_.target,
                                                          watch.activity()),
@@ -115,6 +118,12 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
 RankRuntime::~RankRuntime() {
   engine_->compilations();  // prints the lines that waited for the next one
   watch_.set_log(nullptr, false);
+}
+
+const Config& RankRuntime::with_threads(ChosenThreads chosen) {
+  config_.device.threads = chosen.threads;
+  threads_text_ = std::move(chosen.text);
+  return config_;
 }
 
 /// A folder of dumps for each rank, because programs of several ranks have the same names.
@@ -154,6 +163,7 @@ void RankRuntime::log_to(const std::string& run_folder) {
   run_folder_ = run_folder;
   const int rank = communicator_->rank();
   log_->add_file((folder / fmt::format("rank-{}.log", rank)).string());
+  if (!threads_text_.empty()) log_->info("device.threads: {}", threads_text_);
   const Topology& topology = communicator_->topology();
   const bool with_master = topology.node() == topology.node_of(0);
   compilations_.open(
@@ -248,7 +258,10 @@ std::unique_ptr<Communicator> make_communicator(const Config& config, const Sett
   MpiOptions options;
   options.expected_ranks = settings.world_size;
   options.fixed_order = config.batch.deterministic;
-  options.busy_threads = static_cast<int>(config.device.threads);
+  // Ranks that take all cores leave none to the communication.
+  options.busy_threads = config.device.threads == kAutoThreads
+                             ? runnable_threads()
+                             : static_cast<int>(config.device.threads);
   switch (config.distributed.allreduce) {
     case AllReducePath::kAuto: options.shared_memory = SharedMemoryUse::kIfPossible; break;
     case AllReducePath::kShm: options.shared_memory = SharedMemoryUse::kRequired; break;

@@ -17,6 +17,7 @@
 #include "core/nn/module.h"
 #include "core/trace/context.h"
 #include "trainer/job/console_warnings.h"
+#include "trainer/job/core_agreement.h"
 #include "trainer/job/instruction_set.h"
 #include "trainer/settings/config.h"
 #include "trainer/telemetry/compilations_file.h"
@@ -89,10 +90,11 @@ class RankRuntime {
   void report() const;
 
  private:
+  const Config& with_threads(ChosenThreads chosen);
   CompileOptions with_outlets(CompileOptions options, const Settings& settings);
   CompileOptions with_virtual_time(CompileOptions options, const Settings& settings, TimeKept time);
 
-  Config config_;
+  Config config_;  ///< with the number of threads that device.threads: auto stands for
   Watch& watch_;
   SteadyClock clock_;
   Metrics metrics_{clock_};
@@ -101,6 +103,7 @@ class RankRuntime {
   // Destroyed last to first: no member may use a communicator or device that is destroyed.
   std::unique_ptr<Communicator> communicator_;
   ConsoleWarnings console_warnings_;
+  std::string threads_text_;  ///< how the number of threads was chosen; empty: by the config
   InstructionSet instruction_set_;
   std::unique_ptr<DeviceTimes> device_times_;    ///< null: virtual time is not kept
   std::unique_ptr<VirtualClock> virtual_clock_;  ///< the same

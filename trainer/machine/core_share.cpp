@@ -44,7 +44,8 @@ std::vector<int> near_processors(std::size_t place, const std::vector<RankCores>
   const std::vector<std::size_t> group = alike(place, ranks);
   if (nodes.size() < 2 || group.size() % nodes.size() != 0) return all;
   const auto at = static_cast<std::size_t>(std::ranges::find(group, place) - group.begin());
-  const int own = *std::next(nodes.begin(), static_cast<std::ptrdiff_t>(at * nodes.size() / group.size()));
+  const int own =
+      *std::next(nodes.begin(), static_cast<std::ptrdiff_t>(at * nodes.size() / group.size()));
   std::vector<int> out;
   for (const int processor : all)
     if (places.at(processor).node == own) out.push_back(processor);
@@ -109,7 +110,8 @@ CoreShare share_of(std::size_t place, const std::vector<RankCores>& ranks,
     out.why += fmt::format(" of NUMA node {}", by_number.at(near[0]).node);
   if (!ranks[place].quota) return out;
   const auto sharers = std::ranges::count(ranks, ranks[place].group, &RankCores::group);
-  const int allowed = static_cast<int>(*ranks[place].quota / static_cast<double>(sharers) + kRounding);
+  const int allowed =
+      static_cast<int>(*ranks[place].quota / static_cast<double>(sharers) + kRounding);
   if (allowed >= out.threads) return out;
   out.threads = std::max(1, allowed);
   out.why = fmt::format("a quota of {:g} cores{}", *ranks[place].quota,

@@ -14,9 +14,9 @@ namespace lockstep {
 
 /// What a rank may use, as it sees it.
 struct RankCores {
-  std::vector<int> processors = {};    ///< it may run on, ascending
-  std::optional<double> quota = {};    ///< cores' worth of time of its control group
-  std::string group = {};              ///< which that is
+  std::vector<int> processors = {};  ///< it may run on, ascending
+  std::optional<double> quota = {};  ///< cores' worth of time of its control group
+  std::string group = {};            ///< which that is
 };
 
 /// Those of this process.
@@ -38,7 +38,8 @@ std::vector<ProcessorPlace> processor_places();
 
 struct CoreShare {
   int threads = 1;
-  std::vector<int> processors = {};  ///< of one NUMA node, to run on; empty: where it may run already
+  std::vector<int> processors =
+      {};                ///< of one NUMA node, to run on; empty: where it may run already
   std::string why = {};  ///< "2 of 8 cores (4 ranks)", "1 core: a quota of 1.5 cores (2 ranks)"
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/atomic_file.h"
+#include "core/base/cores.h"
 #include "core/base/cpu_model.h"
 #include "core/base/error.h"
 #include "core/base/json_place.h"

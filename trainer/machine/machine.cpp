@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "core/base/cores.h"
 #include "core/base/metrics.h"
 
 namespace lockstep {
@@ -54,15 +54,6 @@ std::uint64_t available_in_group(const std::string& folder) {
   return limit > used ? limit - used : 0;
 }
 
-/// The path in "0::/system.slice/job", the line of version 2 in /proc/self/cgroup; "/" if there is
-/// none.
-std::string own_group(const std::string& path) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("0::/")) return line.substr(3);
-  return "/";
-}
-
 std::string after_colon(const std::string& line) {
   const std::size_t at = line.find(": ");
   return at == std::string::npos ? "" : line.substr(at + 2);
@@ -92,10 +83,9 @@ std::int64_t resident_memory() {
 
 std::uint64_t available_in_groups(const std::string& root, const std::string& own) {
   std::uint64_t out = kUnlimited;
-  for (std::filesystem::path group = own_group(own);; group = group.parent_path()) {
-    out = std::min(out, available_in_group(root + group.string()));
-    if (group == "/") return out;
-  }
+  for (const std::string& group : control_groups(root, own))
+    out = std::min(out, available_in_group(group));
+  return out;
 }
 
 std::uint64_t available_memory() {
@@ -125,16 +115,6 @@ Processor processor() {
     for (std::string word; words >> word;) out.flags.push_back(word);
   }
   return out;
-}
-
-int online_cores() {
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return online_cores();
-  return CPU_COUNT(&set);
 }
 
 std::vector<std::string> loaded_libraries() {

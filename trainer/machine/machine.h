@@ -31,9 +31,6 @@ struct Processor {
 };
 Processor processor();
 
-int online_cores();
-int usable_cores();  ///< those that this process may run on
-
 /// The shared libraries that this process has loaded, as file names with full versions
 /// ("libhdf5_serial.so.103.3.0"), sorted.
 std::vector<std::string> loaded_libraries();

@@ -23,9 +23,10 @@ std::vector<ProcessorPlace> processor_places() {
        (pu = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_PU, pu)) != nullptr;) {
     const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(raw, HWLOC_OBJ_CORE, pu);
     const int node = hwloc_bitmap_first(pu->nodeset);
-    out.push_back({.processor = static_cast<int>(pu->os_index),
-                   .core = static_cast<int>(core != nullptr ? core->logical_index : pu->logical_index),
-                   .node = node < 0 ? 0 : node});
+    out.push_back(
+        {.processor = static_cast<int>(pu->os_index),
+         .core = static_cast<int>(core != nullptr ? core->logical_index : pu->logical_index),
+         .node = node < 0 ? 0 : node});
   }
   LS_CHECK(!out.empty(), "hwloc finds no processors");
   return out;

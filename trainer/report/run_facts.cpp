@@ -127,7 +127,7 @@ bool RunFacts::knows_limits() const {
 BusyCores RunFacts::busy_cores() const {
   const std::string host = profiles.empty() ? "" : profiles[0].host;
   const auto ranks = std::ranges::count(profiles, host, &RankProfile::host);
-  return {.threads = config ? static_cast<int>(config->device.threads) : 1,
+  return {.threads = lives.empty() ? 1 : std::max(1, static_cast<int>(lives.back().threads)),
           .ranks = std::max(static_cast<int>(ranks), 1)};
 }
 

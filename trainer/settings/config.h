@@ -61,8 +61,8 @@ struct LengthConfig {
   std::int64_t max_epochs = -1;  ///< -1: no limit; whichever limit comes first ends the run
 };
 
-/// training.micro_batch_size: auto. A run takes the largest size that fits.
-inline constexpr std::int64_t kAutoMicroBatch = 0;
+/// training.micro_batch_size: auto, the largest size that fits; device.threads: auto, a core share.
+inline constexpr std::int64_t kAutoMicroBatch = 0, kAutoThreads = 0;
 
 /// What a step adds up; keys of the section `training`.
 struct BatchConfig {
@@ -135,7 +135,7 @@ struct DistributedConfig {
 
 struct DeviceConfig {
   double memory_gb = 4.0;
-  std::int64_t threads = 1;
+  std::int64_t threads = kAutoThreads;
   std::int64_t queue_depth = 2;
   MaxIsa max_isa = MaxIsa::kAuto;
   std::string compile_cache = "auto";  ///< a folder, "auto" for the user's cache folder, or "off"

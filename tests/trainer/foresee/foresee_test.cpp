@@ -244,8 +244,9 @@ DeviceProfile calibrated_test_machine() {
 }
 
 TEST_F(ForeseeTest, ThisMachineIsForeseenByItsOwnCommands) {
-  const LoadedConfig fp32 = parse_config(kForeseenGpt, "test.yaml", registry,
-                                         std::vector<std::string>{"training.precision=fp32"});
+  const LoadedConfig fp32 =
+      parse_config(kForeseenGpt, "test.yaml", registry,
+                   std::vector<std::string>{"training.precision=fp32", "device.threads=1"});
   const DeviceProfile here = calibrated_test_machine();
   const ForeseenStep planned = foreseen_step(
       fp32.config,

@@ -79,8 +79,7 @@ std::vector<KeyGroup> data_keys(const RowConditions& rows) {
          .member = bind<&DataConfig::sequence_length>(),
          .range = size_at_least(0),
          .unit = "tokens",
-         .doc =
-             "Tokens in one sample, or in the longest if lengths vary; 0: the model's maximum."}},
+         .doc = "Tokens in one sample, or in the longest if lengths vary; 0: the model's limit."}},
        rows.takes_tokens},
       {"data",
        object<&Config::data>,

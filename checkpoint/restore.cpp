@@ -33,20 +33,23 @@ std::string describe_skipped(const std::string& folder,
   return out;
 }
 
-CheckpointReader open_checkpoint(const std::string& path) {
+CheckpointReader open_checkpoint(const std::string& path, const OnSkipped& on_skipped) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return CheckpointReader(path);
   const std::string folder = checkpoint_folder_of(path);
   FoundCheckpoint found = find_newest(folder);
-  if (found.newest.has_value()) return std::move(*found.newest);
+  if (found.newest.has_value()) {
+    if (on_skipped) std::ranges::for_each(found.skipped, on_skipped);
+    return std::move(*found.newest);
+  }
   if (!found.skipped.empty())
     raise(ErrorKind::kCheckpoint, "{}", describe_skipped(folder, found.skipped));
   raise(ErrorKind::kCheckpoint, "{}: the folder holds no checkpoints", folder);
 }
 
-CheckpointReader open_best_checkpoint(const std::string& path) {
+CheckpointReader open_best_checkpoint(const std::string& path, const OnSkipped& on_skipped) {
   std::error_code error;
-  const CheckpointReader newest = open_checkpoint(path);
+  const CheckpointReader newest = open_checkpoint(path, on_skipped);
   LS_USER_CHECK(std::filesystem::is_directory(path, error),
                 "--best chooses among the checkpoints of a run, but {} is a single one", path);
   const TrainerState& trainer = newest.trainer();

@@ -1,6 +1,7 @@
 // Restores the newest checkpoint that can be trusted, and lists the newer ones that it skipped.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,12 +31,15 @@ std::string describe_skipped(const std::string& folder,
                              const std::string& hint = "");
 
 /// Opens a path that a user gives: a checkpoint file, a folder of checkpoints, or a run. For
-/// folders, the newest usable checkpoint. Error kCheckpoint with the problem of each candidate.
-CheckpointReader open_checkpoint(const std::string& path);
+/// folders, the newest usable checkpoint; `on_skipped`, if not null, is told of newer ones. Error
+/// kCheckpoint with the problem of each candidate.
+using OnSkipped = std::function<void(const SkippedCheckpoint&)>;
+CheckpointReader open_checkpoint(const std::string& path, const OnSkipped& on_skipped = nullptr);
 
 /// The checkpoint with the best metric of a run or folder, as recorded in its newest usable one.
 /// Error kUsage if `path` is a file, nothing was evaluated, or the best was not kept.
-CheckpointReader open_best_checkpoint(const std::string& path);
+CheckpointReader open_best_checkpoint(const std::string& path,
+                                      const OnSkipped& on_skipped = nullptr);
 
 /// The whole state of open_checkpoint(path).
 CheckpointState load(const std::string& path);

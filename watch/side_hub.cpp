@@ -1,30 +1,25 @@
 #include "watch/side_hub.h"
 
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/network_v4.hpp>
-#include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
-#include <chrono>
+#include <cerrno>
 #include <deque>
+#include <optional>
 #include <set>
-#include <sstream>
 #include <thread>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "core/base/error.h"
-#include "watch/node_frame.h"
 
 namespace lockstep {
 namespace {
@@ -33,106 +28,32 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t kWaitingMessages = 256;  // for one node; a slower one is disconnected
 constexpr auto kBeat = std::chrono::seconds(1);
 
-std::shared_ptr<const std::string> framed(const std::string& bytes) {
-  const auto length = static_cast<std::uint32_t>(bytes.size());
-  std::string out(sizeof length, '\0');
-  for (std::size_t i = 0; i < sizeof length; ++i) out[i] = static_cast<char>(length >> (8 * i));
-  return std::make_shared<const std::string>(out + bytes);
-}
-
-bool is_in(const std::string& interfaces, const std::string& name, const asio::ip::address& at) {
-  if (interfaces.empty()) return true;
-  std::istringstream words(interfaces);
-  for (std::string word; std::getline(words, word, ',');) {
-    if (word == name) return true;
-    error_code bad;
-    if (at.is_v4()) {
-      const auto network = asio::ip::make_network_v4(word, bad);
-      if (!bad && asio::ip::network_v4(at.to_v4(), network.prefix_length()).canonical() ==
-                      network.canonical())
-        return true;
-    } else {
-      const auto network = asio::ip::make_network_v6(word, bad);
-      if (!bad && asio::ip::network_v6(at.to_v6(), network.prefix_length()).canonical() ==
-                      network.canonical())
-        return true;
-    }
-  }
-  return false;
-}
-
-struct Interface {
-  std::string name;
-  asio::ip::address address;
-  bool loopback;
-};
-
-/// IPv4 addresses, then IPv6 addresses; none that are valid on one link only.
-std::vector<Interface> list_interfaces() {
-  std::vector<Interface> out;
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return out;
-  for (const int family : {AF_INET, AF_INET6}) {
-    for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
-      if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != family) continue;
-      if ((at->ifa_flags & IFF_UP) == 0) continue;
-      asio::ip::address address;
-      if (family == AF_INET) {
-        const auto* v4 = reinterpret_cast<const sockaddr_in*>(at->ifa_addr);
-        address = asio::ip::address_v4(ntohl(v4->sin_addr.s_addr));
-      } else {
-        asio::ip::address_v6::bytes_type bytes;
-        const auto* v6 = reinterpret_cast<const sockaddr_in6*>(at->ifa_addr);
-        std::copy_n(v6->sin6_addr.s6_addr, bytes.size(), bytes.begin());
-        address = asio::ip::address_v6(bytes);
-        if (address.to_v6().is_link_local()) continue;
-      }
-      out.push_back({at->ifa_name, address, (at->ifa_flags & IFF_LOOPBACK) != 0});
-    }
-  }
-  ::freeifaddrs(first);
-  return out;
+/// The lowest descriptor that is not for connections. The kernel gives the lowest free one, so all
+/// below are in use by then.
+int first_set_aside() {
+  rlimit limit{};
+  constexpr rlim_t kMost = 1U << 20;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return static_cast<int>(kMost);
+  const rlim_t all = std::min(limit.rlim_cur, kMost);
+  return static_cast<int>(all - std::min(rlim_t{SideHub::kSetAside}, all / 4));
 }
 
 }  // namespace
 
-SideToken make_side_token() {
-  SideToken out{};
-  if (::getrandom(out.data(), out.size(), 0) != static_cast<ssize_t>(out.size()))
-    raise_errno(ErrorKind::kInternal, "cannot get random numbers");
-  return out;
-}
-
-std::string to_hex(const SideToken& token) {
-  std::string out;
-  for (const std::uint8_t byte : token) out += fmt::format("{:02x}", byte);
-  return out;
-}
-
-SideToken parse_side_token(const std::string& hex) {
-  SideToken out{};
-  const bool digits = hex.find_first_not_of("0123456789abcdef") == std::string::npos;
-  LS_USER_CHECK(digits && hex.size() == 2 * out.size(),
-                "LOCKSTEP_WATCH_TOKEN must be 32 hexadecimal digits");
-  for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] = static_cast<std::uint8_t>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
-  return out;
-}
-
 /// Everything runs on one thread, which runs the io_context.
 class SideHub::Server {
  public:
-  explicit Server(const SideToken& token) : token_(token), acceptor_(context_), timer_(context_) {
+  Server(const SideToken& token, const std::vector<std::string>& addresses)
+      : token_(token), beat_(context_) {
     error_code error;
-    listen(tcp::v6(), error);  // IPv4 as well
-    has_v6_ = !error;
-    if (error) listen(tcp::v4(), error);
-    if (error) raise(ErrorKind::kPeer, "the watch cannot listen: {}", error.message());
-    port_ = acceptor_.local_endpoint().port();
-    accept();
+    for (const std::string& address : addresses)
+      if (const std::string at = listen(address, error); !at.empty())
+        addresses_ += (addresses_.empty() ? "" : ",") + at;
+    inner_address_ = listen("127.0.0.1", error);
+    if (doors_.empty()) raise(ErrorKind::kPeer, "the watch cannot listen: {}", error.message());
+    for (const auto& door : doors_) accept(*door);
     beat();
     thread_ = std::thread([this] { context_.run(); });
   }
@@ -141,93 +62,147 @@ class SideHub::Server {
     thread_.join();
   }
 
-  std::uint16_t port() const { return port_; }
-  bool has_v6() const { return has_v6_; }
+  const std::string& addresses() const { return addresses_; }
+  const std::string& inner_address() const { return inner_address_; }
 
  private:
-  struct Node {
-    explicit Node(tcp::socket s) : socket(std::move(s)) {}
-    tcp::socket socket;
-    SideToken token{};
-    std::array<unsigned char, 4> length{};
-    std::string bytes;
-    std::deque<std::shared_ptr<const std::string>> waiting;
-    bool known = false;  ///< it sent the right token
+  struct Door {
+    explicit Door(asio::io_context& context) : acceptor(context), pause(context) {}
+    tcp::acceptor acceptor;
+    asio::steady_timer pause;
   };
-  using NodePtr = std::shared_ptr<Node>;
 
-  void listen(const tcp& protocol, error_code& error) {
-    error_code ignored;
-    // NOLINTBEGIN(bugprone-unused-return-value): they return `error` and `ignored` once more
-    acceptor_.close(ignored);
-    acceptor_.open(protocol, error);
-    if (!error && protocol == tcp::v6()) acceptor_.set_option(asio::ip::v6_only(false), error);
-    if (!error) acceptor_.bind({protocol, 0}, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  struct Caller {
+    explicit Caller(asio::io_context& context) : socket(context), patience(context) {}
+    tcp::socket socket;
+    asio::steady_timer patience;  ///< until it has said hello
+    SideNonce nonce = make_side_nonce();
+    std::string hello = std::string(kHelloBytes, '\0');
+    std::optional<SealedFrames> from;  ///< once it has said hello: it is a node
+    std::optional<SealedFrames> to;
+    std::array<unsigned char, SealedFrames::kLengthBytes> length{};
+    std::string bytes;
+    std::deque<std::string> waiting;
+  };
+  using CallerPtr = std::shared_ptr<Caller>;
+
+  /// "10.0.0.1:4711"; "" if this host cannot listen there.
+  std::string listen(const std::string& address, error_code& error) {
+    const auto at = asio::ip::make_address(address, error);
+    if (error) return "";
+    auto door = std::make_unique<Door>(context_);
+    // NOLINTBEGIN(bugprone-unused-return-value): they return `error` once more
+    door->acceptor.assign(at.is_v6() ? tcp::v6() : tcp::v4(), open_side_socket(at.is_v6()), error);
+    if (!error) door->acceptor.bind({at, 0}, error);
+    if (!error) door->acceptor.listen(asio::socket_base::max_listen_connections, error);
     // NOLINTEND(bugprone-unused-return-value)
+    if (error) return "";
+    const std::uint16_t port = door->acceptor.local_endpoint().port();
+    doors_.push_back(std::move(door));
+    return fmt::format(fmt::runtime(at.is_v6() ? "[{}]:{}" : "{}:{}"), at.to_string(), port);
   }
 
-  void accept() {
-    acceptor_.async_accept([this](error_code error, tcp::socket socket) {
-      if (!error) {
-        const auto node = std::make_shared<Node>(std::move(socket));
-        nodes_.insert(node);
-        read_token(node);
-      }
-      accept();
+  // Accepts a few, and then nothing for a moment: also if there are no descriptors, when the next
+  // caller waits in the kernel.
+  void accept(Door& door) {
+    door.acceptor.async_wait(tcp::acceptor::wait_read, [this, &door](error_code error) {
+      if (error) return;
+      for (int i = 0; i < kAtOnce && accept_one(door.acceptor); ++i) continue;
+      door.pause.expires_after(kAcceptPause);
+      door.pause.async_wait([this, &door](error_code) { accept(door); });
     });
   }
 
-  void drop(const NodePtr& node) {
+  /// False if nobody waits, or no descriptor is left for another one.
+  bool accept_one(tcp::acceptor& acceptor) {
+    const int fd =
+        ::accept4(acceptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return errno == ECONNABORTED || errno == EINTR;
+    if (fd >= first_set_aside()) {
+      ::close(fd);
+      return false;
+    }
+    const auto caller = std::make_shared<Caller>(context_);
+    error_code error;
+    std::ignore = caller->socket.assign(acceptor.local_endpoint().protocol(), fd, error);
+    if (error) {
+      ::close(fd);
+      return false;
+    }
+    greet(caller);
+    return true;
+  }
+
+  void greet(const CallerPtr& caller) {
+    if (strangers_.size() == kStrangers) drop(CallerPtr(strangers_.front()));
+    strangers_.push_back(caller);
+    caller->patience.expires_after(kHelloPatience);
+    caller->patience.async_wait([this, caller](error_code error) {
+      if (!error && !caller->from) drop(caller);
+    });
+    asio::async_write(caller->socket, asio::buffer(caller->nonce),
+                      [this, caller](error_code error, std::size_t) {
+                        if (error) drop(caller);
+                      });
+    asio::async_read(caller->socket, asio::buffer(caller->hello),
+                     [this, caller](error_code error, std::size_t) {
+                       if (error || !is_hello(caller->hello, token_, caller->nonce))
+                         return drop(caller);
+                       admit(caller);
+                     });
+  }
+
+  void admit(const CallerPtr& caller) {
+    caller->patience.cancel();
+    std::erase(strangers_, caller);
+    nodes_.insert(caller);
+    caller->from.emplace(token_, caller->nonce, caller->hello, SideSender::kNode);
+    caller->to.emplace(token_, caller->nonce, caller->hello, SideSender::kHub);
+    send(caller, "");  // now it knows that this is a hub of its job
+    read_frame(caller);
+  }
+
+  void drop(const CallerPtr& caller) {
     error_code ignored;
-    std::ignore = node->socket.close(ignored);
-    nodes_.erase(node);
+    std::ignore = caller->socket.close(ignored);
+    caller->patience.cancel();
+    std::erase(strangers_, caller);
+    nodes_.erase(caller);
   }
 
-  void read_token(const NodePtr& node) {
-    asio::async_read(node->socket, asio::buffer(node->token),
-                     [this, node](error_code error, std::size_t) {
-                       if (error || node->token != token_) return drop(node);
-                       node->known = true;
-                       read_message(node);
+  void read_frame(const CallerPtr& caller) {
+    asio::async_read(caller->socket, asio::buffer(caller->length),
+                     [this, caller](error_code error, std::size_t) {
+                       const std::size_t rest = SealedFrames::rest_bytes(caller->length);
+                       if (error || rest == 0) return drop(caller);
+                       caller->bytes.resize(rest);
+                       read_rest(caller);
                      });
   }
 
-  void read_message(const NodePtr& node) {
-    asio::async_read(node->socket, asio::buffer(node->length),
-                     [this, node](error_code error, std::size_t) {
-                       std::uint32_t length = 0;
-                       for (std::size_t i = 0; i < 4; ++i)
-                         length |= std::uint32_t{node->length[i]} << (8 * i);
-                       if (error || length > NodeFrame::kBytes) return drop(node);
-                       node->bytes.resize(length);
-                       read_body(node);
+  void read_rest(const CallerPtr& caller) {
+    asio::async_read(caller->socket, asio::buffer(caller->bytes),
+                     [this, caller](error_code error, std::size_t) {
+                       if (error || !caller->from->take(caller->bytes)) return drop(caller);
+                       send_to_all(caller->bytes, caller);
+                       read_frame(caller);
                      });
   }
 
-  void read_body(const NodePtr& node) {
-    asio::async_read(node->socket, asio::buffer(node->bytes),
-                     [this, node](error_code error, std::size_t) {
-                       if (error) return drop(node);
-                       send_to_all(framed(node->bytes), node);
-                       read_message(node);
-                     });
+  void send_to_all(const std::string& bytes, const CallerPtr& but) {
+    const std::vector<CallerPtr> nodes(nodes_.begin(), nodes_.end());  // send() may drop some
+    for (const CallerPtr& node : nodes)
+      if (node != but) send(node, bytes);
   }
 
-  void send_to_all(const std::shared_ptr<const std::string>& message, const NodePtr& but) {
-    const std::vector<NodePtr> nodes(nodes_.begin(), nodes_.end());  // send() may drop some
-    for (const NodePtr& node : nodes)
-      if (node != but && node->known) send(node, message);
-  }
-
-  void send(const NodePtr& node, const std::shared_ptr<const std::string>& message) {
-    if (node->waiting.size() >= kWaitingMessages) return drop(node);
-    node->waiting.push_back(message);
+  void send(const CallerPtr& node, const std::string& bytes) {
+    if (node->waiting.size() >= kWaitingFrames) return drop(node);
+    node->waiting.push_back(node->to->make(bytes));
     if (node->waiting.size() == 1) write_first(node);
   }
 
-  void write_first(const NodePtr& node) {
-    asio::async_write(node->socket, asio::buffer(*node->waiting.front()),
+  void write_first(const CallerPtr& node) {
+    asio::async_write(node->socket, asio::buffer(node->waiting.front()),
                       [this, node](error_code error, std::size_t) {
                         if (error) return drop(node);
                         node->waiting.pop_front();
@@ -236,39 +211,35 @@ class SideHub::Server {
   }
 
   void beat() {
-    timer_.expires_after(kBeat);
-    timer_.async_wait([this](error_code error) {
+    beat_.expires_after(kBeat);
+    beat_.async_wait([this](error_code error) {
       if (error) return;
-      send_to_all(framed(""), nullptr);
+      send_to_all("", nullptr);
       beat();
     });
   }
 
   SideToken token_;
   asio::io_context context_;
-  tcp::acceptor acceptor_;
-  asio::steady_timer timer_;
-  std::set<NodePtr> nodes_;
-  std::uint16_t port_ = 0;
-  bool has_v6_ = false;
+  asio::steady_timer beat_;
+  std::vector<std::unique_ptr<Door>> doors_;
+  std::deque<CallerPtr> strangers_;  ///< the oldest first
+  std::set<CallerPtr> nodes_;
+  std::string addresses_;
+  std::string inner_address_;
   std::thread thread_;
 };
 
-SideHub::SideHub(const SideToken& token) : server_(std::make_unique<Server>(token)) {}
+SideHub::SideHub(const SideToken& token, const std::vector<std::string>& addresses)
+    : server_(std::make_unique<Server>(token, addresses)) {}
 SideHub::~SideHub() = default;
 
-std::string SideHub::addresses(const std::string& interfaces) const {
-  std::string outer;
-  std::string inner;
-  for (const Interface& interface : list_interfaces()) {
-    if (!is_in(interfaces, interface.name, interface.address)) continue;
-    const bool v6 = interface.address.is_v6();
-    if (v6 && !server_->has_v6()) continue;
-    std::string& out = interface.loopback ? inner : outer;
-    out += fmt::format(fmt::runtime(v6 ? "{}[{}]:{}" : "{}{}:{}"), out.empty() ? "" : ",",
-                       interface.address.to_string(), server_->port());
-  }
-  return outer.empty() ? inner : outer;
+const std::string& SideHub::addresses() const {
+  return server_->addresses();
+}
+
+const std::string& SideHub::inner_address() const {
+  return server_->inner_address();
 }
 
 }  // namespace lockstep

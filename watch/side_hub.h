@@ -1,40 +1,49 @@
 // The meeting point of a job's nodes besides MPI, whose messages move only while a rank calls MPI.
-// Each node sends its frame here once a second, and receives those of all others. `lockstep launch`
-// runs one hub; without it, one rank of each of the first two nodes runs one.
+// Each node sends its frame here once a second, and receives those of all others, with empty ones
+// in between, so that a silent hub is a dead or unreachable one. `lockstep launch` runs one hub for
+// a job of several hosts; without it, one rank of each of the first two nodes runs one.
 //
-// A connection begins with the job's token; a client without it is disconnected. Then come
-// messages: a length (u32, little-endian, at most NodeFrame::kBytes) and that many bytes. The hub
-// also sends empty ones, so that a silent hub is a dead or unreachable one.
+// side_protocol.h says how nodes and hubs know each other. What a stranger takes of the process
+// that runs a hub is bounded:
+//   connections  kStrangers that have not said hello: the oldest makes room for the next
+//   time         kHelloPatience until it has said hello, or it is disconnected
+//   descriptors  none of the last kSetAside that the process may open: saves and logs need them
+//   cpu          kAtOnce connections are accepted every kAcceptPause
+//   memory       a hello; and for a node one frame, and kWaitingFrames that it is slow to take
 #pragma once
 
-#include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
+
+#include "watch/side_protocol.h"
 
 namespace lockstep {
 
-using SideToken = std::array<std::uint8_t, 16>;
-
-/// Makes a token from the system's random numbers.
-SideToken make_side_token();
-/// 32 hexadecimal digits, as in LOCKSTEP_WATCH_TOKEN.
-std::string to_hex(const SideToken& token);
-/// Error kUsage for anything else.
-SideToken parse_side_token(const std::string& hex);
-
 class SideHub {
  public:
-  /// Listens on a free port of all interfaces, on its own thread. Error kPeer if it cannot.
-  explicit SideHub(const SideToken& token);
+  static constexpr std::size_t kStrangers = 64;
+  static constexpr std::chrono::milliseconds kHelloPatience{800};
+  static constexpr unsigned kSetAside = 64;  ///< or a quarter of a low limit
+  static constexpr int kAtOnce = 8;
+  static constexpr std::chrono::milliseconds kAcceptPause{20};
+  static constexpr std::size_t kWaitingFrames = 256;
+
+  /// Listens on a free port of each of these addresses of this host ("10.0.0.1", "fd00::7"), and of
+  /// 127.0.0.1 for this host's own processes, on its own thread. An address that this host does
+  /// not have (any more) is left out. Error kPeer if it cannot listen at all.
+  SideHub(const SideToken& token, const std::vector<std::string>& addresses);
   ~SideHub();
   SideHub(const SideHub&) = delete;
   SideHub& operator=(const SideHub&) = delete;
 
-  /// "10.0.0.1:4711,[fd00::7]:4711": where other nodes can reach it, as in LOCKSTEP_WATCH_ADDRESS.
-  /// `interfaces` as in OpenMPI's btl_tcp_if_include: names ("eth0") or networks ("10.0.0.0/8",
-  /// "fd00::/8"), separated by commas; empty: all but loopback, which is used if there is no other.
-  std::string addresses(const std::string& interfaces) const;
+  /// "10.0.0.1:4711,[fd00::7]:4712": where other nodes can reach it, as in LOCKSTEP_WATCH_ADDRESS.
+  const std::string& addresses() const;
+  /// "127.0.0.1:4713".
+  const std::string& inner_address() const;
 
  private:
   class Server;

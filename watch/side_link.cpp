@@ -12,13 +12,13 @@
 #include <charconv>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <tuple>
 #include <utility>
 
 #include "core/base/clock.h"
-#include "watch/node_frame.h"
 
 namespace lockstep {
 namespace {
@@ -98,7 +98,11 @@ class SideLink::Client {
     std::uint64_t attempt = 0;  ///< operations of an older one are over
     bool connected = false;
     bool sending = false;
-    std::array<unsigned char, 4> length{};
+    SideNonce nonce{};  ///< of the hub
+    std::string hello;
+    std::optional<SealedFrames> from;  ///< of the connection
+    std::optional<SealedFrames> to;
+    std::array<unsigned char, SealedFrames::kLengthBytes> length{};
     std::string bytes;
     std::string out;
     std::string waiting;  ///< the newest frame, which replaces older ones
@@ -122,21 +126,40 @@ class SideLink::Client {
     line.timer.async_wait([this, &line, attempt](error_code error) {
       if (!error && !is_over(line, attempt) && !line.connected) retry(line);
     });
+    std::ignore =
+        line.socket.assign(to.protocol(), open_side_socket(to.address().is_v6()), ignored);
+    if (ignored) return retry(line);
     line.socket.async_connect(to, [this, &line, attempt](error_code error) {
       if (is_over(line, attempt)) return;
       if (error) return retry(line);
-      line.connected = true;
-      line.timer.cancel();
-      line.sending = true;
-      asio::async_write(line.socket, asio::buffer(token_),
-                        [this, &line, attempt](error_code failed, std::size_t) {
-                          if (is_over(line, attempt)) return;
-                          if (failed) return retry(line);
-                          line.sending = false;
-                          send_waiting(line);
-                        });
-      read_message(line, attempt);
+      read_nonce(line, attempt);
     });
+  }
+
+  void read_nonce(Line& line, std::uint64_t attempt) {
+    asio::async_read(line.socket, asio::buffer(line.nonce),
+                     [this, &line, attempt](error_code error, std::size_t) {
+                       if (is_over(line, attempt)) return;
+                       if (error) return retry(line);
+                       say_hello(line, attempt);
+                     });
+  }
+
+  void say_hello(Line& line, std::uint64_t attempt) {
+    line.hello = make_hello(token_, line.nonce, make_side_nonce());
+    line.from.emplace(token_, line.nonce, line.hello, SideSender::kHub);
+    line.to.emplace(token_, line.nonce, line.hello, SideSender::kNode);
+    line.connected = true;
+    line.timer.cancel();
+    line.sending = true;
+    asio::async_write(line.socket, asio::buffer(line.hello),
+                      [this, &line, attempt](error_code error, std::size_t) {
+                        if (is_over(line, attempt)) return;
+                        if (error) return retry(line);
+                        line.sending = false;
+                        send_waiting(line);
+                      });
+    read_frame(line, attempt);
   }
 
   void retry(Line& line) {
@@ -150,28 +173,26 @@ class SideLink::Client {
     });
   }
 
-  void read_message(Line& line, std::uint64_t attempt) {
+  void read_frame(Line& line, std::uint64_t attempt) {
     asio::async_read(line.socket, asio::buffer(line.length),
                      [this, &line, attempt](error_code error, std::size_t) {
                        if (is_over(line, attempt)) return;
-                       std::uint32_t length = 0;
-                       for (std::size_t i = 0; i < 4; ++i)
-                         length |= std::uint32_t{line.length[i]} << (8 * i);
-                       if (error || length > NodeFrame::kBytes) return retry(line);
-                       line.bytes.resize(length);
-                       read_body(line, attempt);
+                       const std::size_t rest = SealedFrames::rest_bytes(line.length);
+                       if (error || rest == 0) return retry(line);
+                       line.bytes.resize(rest);
+                       read_rest(line, attempt);
                      });
   }
 
-  void read_body(Line& line, std::uint64_t attempt) {
+  void read_rest(Line& line, std::uint64_t attempt) {
     asio::async_read(line.socket, asio::buffer(line.bytes),
                      [this, &line, attempt](error_code error, std::size_t) {
                        if (is_over(line, attempt)) return;
-                       if (error) return retry(line);
+                       if (error || !line.from->take(line.bytes)) return retry(line);
                        heard_ns_ = clock_.now_ns();
                        was_connected_ = true;
                        if (!line.bytes.empty()) keep(line.bytes);
-                       read_message(line, attempt);
+                       read_frame(line, attempt);
                      });
   }
 
@@ -185,10 +206,7 @@ class SideLink::Client {
       line.waiting = bytes;
       return;
     }
-    line.out.clear();
-    for (std::size_t i = 0; i < 4; ++i)
-      line.out += static_cast<char>(static_cast<std::uint32_t>(bytes.size()) >> (8 * i));
-    line.out += bytes;
+    line.out = line.to->make(bytes);
     line.sending = true;
     const std::uint64_t attempt = line.attempt;
     asio::async_write(line.socket, asio::buffer(line.out),

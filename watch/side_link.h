@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "watch/side_hub.h"
+#include "watch/side_protocol.h"
 
 namespace lockstep {
 

@@ -24,6 +24,7 @@
 #include "watch/other_nodes.h"
 #include "watch/page_file.h"
 #include "watch/peers.h"
+#include "watch/side_hub.h"
 #include "watch/stop_signals.h"
 
 namespace lockstep {
@@ -70,7 +71,7 @@ class Watch::WatchThread {
   bool stop_is_hurried() const;
   void set_limits(const WatchLimits& limits);
   void on_stop(OnStop action) { on_stop_ = action; }
-  std::string hold_hub(const std::string& token, const std::string& interfaces);
+  std::string hold_hub(const std::string& token, const std::vector<std::string>& addresses);
   void join_other_nodes(const std::vector<std::string>& hubs, const std::string& token);
   int leave(int code);
 
@@ -145,8 +146,8 @@ void Watch::set_log(Log* log, bool is_console) {
   if (watch_thread_ != nullptr) watch_thread_->announcer().set_log(log, is_console);
 }
 
-std::string Watch::hold_hub(const std::string& token, const std::string& interfaces) {
-  return watch_thread_ == nullptr ? "" : watch_thread_->hold_hub(token, interfaces);
+std::string Watch::hold_hub(const std::string& token, const std::vector<std::string>& addresses) {
+  return watch_thread_ == nullptr ? "" : watch_thread_->hold_hub(token, addresses);
 }
 
 void Watch::join_other_nodes(const std::vector<std::string>& hubs, const std::string& token) {
@@ -199,9 +200,10 @@ void Watch::WatchThread::set_limits(const WatchLimits& limits) {
   limits_ = limits;
 }
 
-std::string Watch::WatchThread::hold_hub(const std::string& token, const std::string& interfaces) {
-  hub_.emplace(parse_side_token(token));
-  return hub_->addresses(interfaces);
+std::string Watch::WatchThread::hold_hub(const std::string& token,
+                                         const std::vector<std::string>& addresses) {
+  hub_.emplace(parse_side_token(token), addresses);
+  return hub_->addresses();
 }
 
 void Watch::WatchThread::join_other_nodes(const std::vector<std::string>& hubs,

@@ -44,8 +44,9 @@ class Watch {
   /// longer used.
   void set_log(Log* log, bool is_console);
 
-  /// Runs a hub for the nodes of the job (side_hub.h) from now on, and returns its addresses.
-  std::string hold_hub(const std::string& token, const std::string& interfaces);
+  /// Runs a hub for the nodes of the job (side_hub.h) from now on, at these addresses of this host,
+  /// and returns where it is reached.
+  std::string hold_hub(const std::string& token, const std::vector<std::string>& addresses);
   /// Also watches the ranks of other nodes, through hubs; each is a list of addresses. On each node
   /// the lowest rank that is able to does this for all of its ranks. No effect if the launcher
   /// reports that all ranks are on this node.

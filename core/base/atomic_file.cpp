@@ -93,18 +93,21 @@ PosixFile open_beside(const std::string& path, ErrorKind kind) {
   return out;
 }
 
-/// Whether bytes go to a target that cannot be replaced like a file: a pipe, a device, or a file
-/// that this process has open already.
+/// Whether bytes go to a target that cannot be replaced like a file: a device, or what this process
+/// has open already. A named pipe is none: it may wait for a reader for ever.
 bool is_stream(const std::string& path, ErrorKind kind) {
   for (const std::string& name : {path, behind_first_link(path)})
     if (name.starts_with("/dev/fd/") || name.starts_with("/proc/")) return true;
   const auto status = status_of(path, /*of_link=*/false, kind);
-  return status && !S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode);
+  return status && S_ISCHR(status->st_mode);
 }
 
 void write_to_stream(const std::string& path, std::string_view bytes, ErrorKind kind) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (fd < 0) raise_errno(kind, fmt::format("cannot write {}", path));
+  // O_NONBLOCK: the reader of an open pipe may have gone, and opening it would wait for another.
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0 && errno == ENXIO) errno = EPIPE;
+  if (fd < 0 || ::fcntl(fd, F_SETFL, O_APPEND) != 0)
+    raise_errno(kind, fmt::format("cannot write {}", path));
   int error = 0;
   while (!bytes.empty() && error == 0) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
@@ -156,7 +159,7 @@ void write_file(const std::string& path, std::string_view bytes, ErrorKind kind)
 void check_can_write(const std::string& path, ErrorKind kind) {
   if (!is_stream(path, kind)) {
     const AtomicFile trial(path, kind);
-  } else if (::access(path.c_str(), W_OK) != 0) {  // not opened: a pipe would wait for its reader
+  } else if (::access(path.c_str(), W_OK) != 0) {
     raise_errno(kind, fmt::format("cannot write {}", path));
   }
 }

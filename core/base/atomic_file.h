@@ -41,7 +41,8 @@ class AtomicFile {
 };
 
 /// Writes or replaces a file as an AtomicFile, and removes temporaries that dead writers of it have
-/// left. `path` may also be a pipe or a device, /dev/stdout too, which gets the bytes as they are.
+/// left. `path` may also be a device, or what this process has open (/dev/stdout, /dev/fd/9), which
+/// get the bytes as they are; a named pipe is refused.
 /// Error `kind` naming `path` and the cause; nothing is changed then, and nothing left behind.
 void write_file(const std::string& path, std::string_view bytes, ErrorKind kind);
 

@@ -1,7 +1,9 @@
 #include "core/base/hash.h"
 
 #include <fmt/format.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <xxhash.h>
 
 #include "core/base/error.h"
@@ -42,6 +44,21 @@ std::array<std::uint8_t, 32> Sha256::finish() {
   std::array<std::uint8_t, 32> out{};
   LS_CHECK(EVP_DigestFinal_ex(state_->context, out.data(), nullptr) == 1, "SHA-256 failed");
   return out;
+}
+
+std::array<std::uint8_t, 32> hmac_sha256(std::string_view key, std::string_view message) {
+  std::array<std::uint8_t, 32> out{};
+  unsigned size = 0;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
+  LS_CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, message.size(),
+                out.data(), &size) != nullptr &&
+               size == out.size(),
+           "HMAC-SHA256 failed");
+  return out;
+}
+
+bool equal_secretly(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string to_hex(const std::uint8_t* data, std::size_t size) {

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace lockstep {
@@ -58,6 +59,13 @@ class Sha256 {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// HMAC-SHA256 (RFC 2104, OpenSSL).
+std::array<std::uint8_t, 32> hmac_sha256(std::string_view key, std::string_view message);
+
+/// Whether the bytes are equal, in a time that does not tell where they differ. For what a stranger
+/// may guess.
+bool equal_secretly(std::string_view a, std::string_view b);
 
 /// Lower-case hexadecimal.
 std::string to_hex(const std::uint8_t* data, std::size_t size);

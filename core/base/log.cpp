@@ -6,6 +6,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
+
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -49,6 +51,10 @@ Log::Log(const Options& options) : debug_(options.debug), sinks_(std::make_uniqu
 }
 
 void Log::add_file(const std::string& file) {
+  // Of a pipe, spdlog would wait for a reader.
+  std::error_code unknown;
+  if (std::filesystem::is_fifo(file, unknown))
+    raise(ErrorKind::kUsage, "cannot open the log file {}: not a regular file", file);
   try {
     const auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
     sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");

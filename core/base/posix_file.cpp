@@ -179,6 +179,19 @@ void PosixFile::sync() {
   check_writes();
 }
 
+int open_to_append(const std::string& path, ErrorKind kind, unsigned mode) {
+  const int fd = uninterrupted([&] {
+    return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, mode);
+  });
+  if (fd < 0 && errno != ENXIO) raise_errno(kind, fmt::format("cannot write {}", path));
+  struct stat status {};
+  if (fd >= 0 && ::fstat(fd, &status) == 0 &&
+      (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode)) && ::fcntl(fd, F_SETFL, O_APPEND) == 0)
+    return fd;
+  if (fd >= 0) ::close(fd);  // else a pipe without a reader
+  raise(kind, "{}: not a regular file", path);
+}
+
 std::string other_writers(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? other_writers_by(status) : "";

@@ -73,6 +73,10 @@ class PosixFile {
   Activity activity_;
 };
 
+/// Opens a file that grows, to append to it; made if there is none. A pipe, which may have no
+/// reader, is refused; a device is not. Error `kind` naming the path and the cause.
+int open_to_append(const std::string& path, ErrorKind kind, unsigned mode = 0666);
+
 /// Which users other than this one and root can change a file or folder: "it belongs to user 1000"
 /// or "others can write to it (mode 0777)"; empty if there are none, or if the file does not exist.
 std::string other_writers(const std::string& path);

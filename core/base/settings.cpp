@@ -1,6 +1,11 @@
 #include "core/base/settings.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -56,6 +61,14 @@ constexpr Launcher kLaunchers[] = {
     {"SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
 };
 
+/// PBS, LSF, Grid Engine and OpenMPI's own default tell mpirun of hosts, and Slurm.
+bool is_in_allocation() {
+  constexpr std::array kMarks{"PBS_NODEFILE", "LSB_JOBID", "PE_HOSTFILE",
+                              "OMPI_MCA_orte_default_hostfile"};
+  return std::ranges::any_of(kMarks, is_set) ||
+         (is_set("SLURM_JOB_ID") && read_text("SLURM_JOB_NUM_NODES") != "1");
+}
+
 std::optional<VectorUnits> read_units(const char* name) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return std::nullopt;
@@ -82,6 +95,23 @@ constexpr std::array kNumerics{
 
 }  // namespace
 
+std::string temporary_folder() {
+  return is_set("TMPDIR") ? read_text("TMPDIR") : "/tmp";
+}
+
+std::string usable_temporary_folder() {
+  const std::string folder = temporary_folder();
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) == 0 && !S_ISDIR(status.st_mode))
+    errno = ENOTDIR;
+  else if (::access(folder.c_str(), W_OK | X_OK) == 0)
+    return folder;
+  raise(ErrorKind::kUsage,
+        "the folder for temporary files, {}{}, cannot be used: {}; set TMPDIR to one that this "
+        "user can write to",
+        is_set("TMPDIR") ? "TMPDIR=" : "", folder, std::strerror(errno));
+}
+
 Settings settings_from_environment() {
   Settings out;
   out.debug = read_int("LOCKSTEP_DEBUG", 0, 5).value_or(0);
@@ -91,6 +121,7 @@ Settings settings_from_environment() {
   out.cache_home = cache_home();
   out.watch_address = read_text("LOCKSTEP_WATCH_ADDRESS");
   out.watch_token = read_text("LOCKSTEP_WATCH_TOKEN");
+  out.in_allocation = is_in_allocation();
   out.tcp_interfaces = read_text("OMPI_MCA_btl_tcp_if_include");
   for (const char* name : kNumerics) {
     const char* text = std::getenv(name);

@@ -25,6 +25,7 @@ struct Settings {
   int world_rank = 0;              ///< from the launcher: known before MPI_Init
   int world_size = 1;              ///< likewise
   bool under_launcher = false;     ///< started by mpirun, or by srun as one task of a job step
+  bool in_allocation = false;      ///< of a batch system: mpirun may find several hosts there
   MaxIsa max_isa = MaxIsa::kAuto;  ///< LOCKSTEP_MAX_ISA: auto, avx2 or avx512; for tests
   /// LOCKSTEP_PRETEND_ISA: avx2, avx512, avx512_bf16 or amx: the units that this rank reports to
   /// the other ranks as its own; for tests of jobs with different processors.
@@ -37,6 +38,11 @@ struct Settings {
   /// with their text, "" if not set. They must be the same on all ranks of a job.
   std::vector<std::pair<std::string, std::string>> numerics;
 };
+
+/// $TMPDIR, or /tmp.
+std::string temporary_folder();
+/// The same. Error kUsage that names it if this process can make no files there.
+std::string usable_temporary_folder();
 
 /// Error kUsage if a variable does not parse.
 Settings settings_from_environment();

@@ -92,12 +92,13 @@ class Job:
     """A command under way."""
 
     def __init__(self, words, folder, ranks=None, cwd=None, preexec=None, cluster=None, host=None,
-                 program=None, launcher=(), variables=None):
+                 program=None, launcher=(), variables=None, wrapper=()):
         """`ranks`: how many mpirun starts; of a cluster: on each of its hosts. `host`: of a cluster,
         where the command itself runs. `program`: another than lockstep, by its path beside it.
-        `launcher`: further options of mpirun. `variables`: more of the environment."""
+        `launcher`: further options of mpirun. `variables`: more of the environment. `wrapper`: what starts each
+        rank's command."""
         path = Path(_programs["lockstep"])
-        self.words = [path.parent / program if program else path, *words]
+        self.words = [*wrapper, path.parent / program if program else path, *words]
         if host is not None:
             self.words = host.enter(*self.words)
         elif cluster is not None:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/settings.h"
 #include "data/files/read_text.h"
 #include "trainer/launch/launch.h"
 #include "trainer/machine/limits_file.h"
@@ -21,7 +22,7 @@ constexpr double kMaxSumsSeconds = 20;
 
 }  // namespace
 
-JobFolder::JobFolder() : path_((fs::temp_directory_path() / "lockstep-calibrate-XXXXXX").string()) {
+JobFolder::JobFolder() : path_(usable_temporary_folder() + "/lockstep-calibrate-XXXXXX") {
   LS_USER_CHECK(mkdtemp(path_.data()) != nullptr, "cannot make the folder {}", path_);
 }
 

@@ -117,7 +117,7 @@ int run_doctor(const CommandCall& call) {
       examine_memory(),
       examine_launcher(call.settings),
       examine_folder("/dev/shm", kSharedMemory, "ranks of one node communicate through it"),
-      examine_folder("/tmp", kTemporary, "mpirun keeps its session files there"),
+      examine_folder(temporary_folder(), kTemporary, "mpirun keeps its session files there"),
       examine_calibration(call.settings),
       examine_libraries()};
   int status = 0;

@@ -49,6 +49,7 @@ int run_launch(const CommandCall& call) {
   options.max_restarts =
       static_cast<int>(arguments.integer("max-restarts", 0, kMaxRestarts).value_or(kRestarts));
   options.command = arguments.positionals();
+  options.in_allocation = call.settings.in_allocation;
   options.tcp_interfaces = call.settings.tcp_interfaces;
   const std::string& command = options.command[0];
   LS_USER_CHECK(command == "train" || command == "eval" || command == "generate",

@@ -16,6 +16,9 @@
 namespace lockstep {
 namespace {
 
+/// A million events of each of a hundred ranks.
+constexpr std::uint64_t kMaxTraceBytes = std::uint64_t{1} << 34U;
+
 namespace fs = std::filesystem;
 
 /// The number of events of each track, and its busy time.
@@ -43,7 +46,7 @@ void print_tracks(const TraceFile& trace, std::ostream& out) {
 int run_trace(const CommandCall& call) {
   const std::string path = SavedRun(call.arguments.positionals().at(0)).trace_file();
   LS_USER_CHECK(fs::exists(path), "{}: no such run or file", path);
-  const TraceFile trace = read_trace(read_text(path), path);
+  const TraceFile trace = read_trace(read_text(path, kMaxTraceBytes), path);
   const auto json = call.arguments.value("json");
   if (!json) {
     print_tracks(trace, call.out);

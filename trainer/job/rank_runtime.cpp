@@ -18,7 +18,8 @@
 #include "trainer/machine/limits_file.h"
 #include "trainer/machine/machine.h"
 #include "trainer/telemetry/virtual_time_text.h"
-#include "watch/side_hub.h"
+#include "watch/job_addresses.h"
+#include "watch/side_protocol.h"
 
 namespace lockstep {
 namespace {
@@ -44,6 +45,14 @@ DeviceOptions device_options(const Config& config, const Topology& topology, Act
   return out;
 }
 
+/// Names of the other nodes of the job.
+std::vector<std::string> other_hosts(const Topology& topology) {
+  std::vector<std::string> out;
+  for (int node = 0; node < topology.nodes(); ++node)
+    if (node != topology.node()) out.push_back(topology.host_of(topology.ranks_of(node)[0]));
+  return out;
+}
+
 /// The nodes of a job report their ranks to each other through hubs: the launcher's, which are
 /// known before MPI starts, or, if it has none, those of the lowest ranks of the first two nodes.
 void watch_other_nodes(Communicator& communicator, const Settings& settings, Watch& watch) {
@@ -53,9 +62,12 @@ void watch_other_nodes(Communicator& communicator, const Settings& settings, Wat
       communicator.exchange("watch token", to_hex(make_side_token()))[0];  // the master's
   const bool leads = topology.ranks_of(topology.node())[0] == topology.rank();
   const bool has_hub = leads && topology.node() < 2;
+  const auto hold_hub = [&] {
+    const ForeignCall call(watch.activity(), "looking up the hosts of the job");
+    return watch.hold_hub(token, job_addresses(settings.tcp_interfaces, other_hosts(topology)));
+  };
   std::vector<std::string> hubs;
-  for (std::string& hub : communicator.exchange(
-           "watch hubs", has_hub ? watch.hold_hub(token, settings.tcp_interfaces) : ""))
+  for (std::string& hub : communicator.exchange("watch hubs", has_hub ? hold_hub() : ""))
     if (!hub.empty()) hubs.push_back(std::move(hub));
   watch.join_other_nodes(hubs, token);
 }

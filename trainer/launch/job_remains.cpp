@@ -31,6 +31,11 @@ std::string environment_of(pid_t pid) {
   return read_proc_file(fmt::format("/proc/{}/environ", pid)).value_or("");
 }
 
+/// Whether the environment has this string.
+bool has_setting(const std::string& environment, const std::string& setting) {
+  return ('\0' + environment).find('\0' + setting + '\0') != std::string::npos;
+}
+
 /// Whether the environment has a string that begins with `start`.
 bool has_variable(const std::string& environment, const std::string& start) {
   return environment.starts_with(start) || environment.find('\0' + start) != std::string::npos;
@@ -127,13 +132,17 @@ std::vector<pid_t> ranks_of(pid_t mpirun) {
   return out;
 }
 
-std::vector<pid_t> processes_of_job(const std::string& token) {
+std::vector<pid_t> processes_with(const std::string& variable, const std::string& value) {
   std::vector<pid_t> out;
-  const std::string variable = fmt::format("{}={}", kJobTokenVariable, token);
+  const std::string setting = fmt::format("{}={}", variable, value);
   for_each_process([&](pid_t pid) {
-    if (has_variable(environment_of(pid), variable) && !has_ended(pid)) out.push_back(pid);
+    if (has_setting(environment_of(pid), setting) && !has_ended(pid)) out.push_back(pid);
   });
   return out;
+}
+
+std::vector<pid_t> processes_of_job(const std::string& token) {
+  return processes_with(kJobTokenVariable, token);
 }
 
 int end_processes_of_job(const std::string& token) {

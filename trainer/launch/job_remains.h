@@ -19,7 +19,10 @@ std::string make_job_token();
 /// The running ranks that this mpirun has started on this machine.
 std::vector<pid_t> ranks_of(pid_t mpirun);
 
-/// The processes of this machine, without the calling one, whose environment has the token.
+/// The running processes of this machine, without the calling one, that were started with this
+/// value of an environment variable. Those of other users are not seen.
+std::vector<pid_t> processes_with(const std::string& variable, const std::string& value);
+/// Those whose environment has the token.
 std::vector<pid_t> processes_of_job(const std::string& token);
 
 /// Gives the job's processes two seconds to notice that mpirun has ended, kills the others, and

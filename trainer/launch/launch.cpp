@@ -16,9 +16,12 @@
 #include "checkpoint/folder.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/settings.h"
 #include "trainer/launch/job_remains.h"
 #include "trainer/launch/last_ranks.h"
+#include "trainer/launch/launch_folder.h"
 #include "trainer/launch/mpirun_job.h"
+#include "watch/job_addresses.h"
 #include "watch/side_hub.h"
 
 namespace lockstep {
@@ -134,43 +137,44 @@ class Variable {
 /// Identifies this job's processes and files, over all restarts.
 struct JobNames {
   std::string token = make_job_token();
-  /// For temporary files, among them mpirun's session.
-  std::string parent = fs::temp_directory_path().string();
-  std::string folder = parent + "/lockstep-" + token.substr(0, 8);
+  std::string parent = usable_temporary_folder();
+  LaunchFolder folder{parent};
   Variable token_variable{kJobTokenVariable, token};
-  Variable folder_variable{"TMPDIR", folder, parent};
-
-  JobNames() {
-    std::error_code error;
-    fs::create_directory(folder, error);
-    LS_USER_CHECK(!error, "cannot make the folder {} for temporary files: {}", folder,
-                  error.message());
-  }
-  ~JobNames() {
-    std::error_code error;
-    fs::remove_all(folder, error);
-  }
-  JobNames(const JobNames&) = delete;
-  JobNames& operator=(const JobNames&) = delete;
+  Variable folder_variable{"TMPDIR", folder.path(), parent};
 };
 
 constexpr const char* kHubAddress = "LOCKSTEP_WATCH_ADDRESS";
 constexpr const char* kHubToken = "LOCKSTEP_WATCH_TOKEN";
 
-/// The address of the hub for reports on ranks of other nodes, in the ranks' environment.
+/// The hosts of the job, as far as they are known before mpirun starts.
+std::vector<std::string> hosts_of(const LaunchOptions& options) {
+  std::vector<std::string> out;
+  for (const Host& host : options.hosts) out.push_back(host.name);
+  if (!options.hostfile.empty()) out = hosts_of_file(options.hostfile);
+  return out;
+}
+
+/// The hub for reports on ranks of other nodes, if there are any. Its address is in the ranks'
+/// environment: "" if there is none.
 class Hub {
  public:
-  explicit Hub(const std::string& interfaces)
-      : hub_(token_), addresses_(hub_.addresses(interfaces)) {}
+  explicit Hub(const LaunchOptions& options) {
+    const std::vector<std::string> hosts = hosts_of(options);
+    if (are_this_host(hosts) && (!hosts.empty() || !options.in_allocation)) return;
+    hub_.emplace(token_, job_addresses(options.tcp_interfaces, hosts));
+    setenv(kHubAddress, hub_->addresses().c_str(), 1);
+  }
 
   /// The reports that the nodes exchange from now on.
-  OtherNodes listen() const { return {{addresses_ + "," + hub_.addresses("lo")}, token_}; }
+  OtherNodes listen() const {
+    if (!hub_) return {{}, token_};
+    return {{hub_->addresses() + "," + hub_->inner_address()}, token_};
+  }
 
  private:
   SideToken token_ = make_side_token();
-  SideHub hub_;
-  std::string addresses_;
-  Variable address_variable_{kHubAddress, addresses_};
+  std::optional<SideHub> hub_;
+  Variable address_variable_{kHubAddress, ""};
   Variable token_variable_{kHubToken, to_hex(token_)};
 };
 
@@ -195,7 +199,7 @@ class Attempt {
     job_.end();
     if (const int killed = end_processes_of_job(names_.token); killed > 0)
       say("ended {} processes that mpirun left", killed);
-    remove_segments(names_.folder);
+    remove_segments(names_.folder.path());
   }
 
   /// Waits for its end. The exit code of mpirun, kPeer's if the last ranks or mpirun do not end, or
@@ -275,7 +279,7 @@ int launch(const LaunchOptions& options) {
   const HeldSignals signals;
   const Saved saved(options.checkpoints);
   const JobNames names;
-  const Hub hub(options.tcp_interfaces);
+  const Hub hub(options);
   std::vector<std::string> program{fs::read_symlink("/proc/self/exe").string()};
   program.insert(program.end(), options.command.begin(), options.command.end());
   StopRequest stop;

@@ -16,6 +16,7 @@ struct LaunchOptions {
   std::vector<Host> hosts;
   std::string hostfile;
   int max_restarts = 0;
+  bool in_allocation = false;        ///< without hosts and hostfile, mpirun may find other hosts
   std::string tcp_interfaces;        ///< the interfaces that reach the other hosts; empty for any
   std::vector<std::string> command;  ///< of lockstep: {"train", "CONFIG", ...}
   WatchLimits limits;                ///< of the command, as far as they are known on this machine

@@ -1,11 +1,16 @@
 #include "trainer/launch/mpirun_words.h"
 
 #include <charconv>
+#include <span>
+#include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/posix_file.h"
 
 namespace lockstep {
 namespace {
+
+constexpr std::uint64_t kMaxHostfileBytes = 1 << 20;
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> out{""};
@@ -55,6 +60,22 @@ std::vector<Host> parse_hosts(const std::string& text, int ranks) {
   }
   LS_USER_CHECK(slots >= ranks, "--hosts: '{}' has room for {} ranks, and -n is {}", text, slots,
                 ranks);
+  return out;
+}
+
+std::vector<std::string> hosts_of_file(const std::string& path) {
+  std::vector<std::string> out;
+  const PosixFile file = PosixFile::open(path, ErrorKind::kUsage);
+  LS_USER_CHECK(file.size() <= kMaxHostfileBytes, "--hostfile {}: has {} bytes, more than {}", path,
+                file.size(), kMaxHostfileBytes);
+  std::string text(file.size(), '\0');
+  text.resize(file.read(0, std::as_writable_bytes(std::span(text))));
+  for (const std::string& line : split(text, '\n')) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string name;
+    if (!(words >> name) || name.starts_with('^')) continue;
+    out.push_back(name.substr(name.find('@') + 1));  // npos + 1 is 0
+  }
   return out;
 }
 

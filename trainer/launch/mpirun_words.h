@@ -16,6 +16,10 @@ struct Host {
 /// fewer than `ranks`.
 std::vector<Host> parse_hosts(const std::string& text, int ranks);
 
+/// The names in a hostfile of mpirun: the first word of each line, without a user ("me@node1") and
+/// without what is excluded ("^node1"). Error kUsage if the file cannot be read.
+std::vector<std::string> hosts_of_file(const std::string& path);
+
 /// The description of a job for mpirun.
 struct MpirunOptions {
   int ranks = 1;

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,21 +24,49 @@ std::string lock_path(const std::string& run_folder) {
   return (path.parent_path() / fmt::format(".{}.lock", path.filename().string())).string();
 }
 
-/// Whether another process still holds the lock after kPatience. A file system without locks counts
-/// as free.
+/// The lock of a training. It is a lock for writing: a reader of the file, even one that locks it
+/// for reading or with flock(2), cannot keep a training out, nor one that may not write the file.
+struct flock lock_of(short type) {
+  struct flock out {};
+  out.l_type = type;
+  out.l_whence = SEEK_SET;
+  return out;
+}
+
+/// Whether another process has the lock. A lock for reading does not count, and a file system
+/// without locks is free.
+bool has_writer(int fd) {
+  struct flock other = lock_of(F_RDLCK);
+  return fcntl(fd, F_OFD_GETLK, &other) == 0 && other.l_type == F_WRLCK;
+}
+
+/// Whether another process still holds the lock after kPatience.
 bool is_taken(int fd) {
   for (auto waited = kLockPoll * 0; waited < kPatience; waited += kLockPoll) {
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return false;
+    struct flock own = lock_of(F_WRLCK);
+    if (fcntl(fd, F_OFD_SETLK, &own) == 0 || !has_writer(fd)) return false;
     std::this_thread::sleep_for(kLockPoll);
   }
   return true;
+}
+
+/// -1 if it cannot be opened: errno tells why.
+int open_lock(const std::string& path, int flags) {
+  const int fd = open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  struct stat status {};
+  if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))) return fd;
+  close(fd);
+  errno = EINVAL;
+  return -1;
 }
 
 }  // namespace
 
 RunLock::RunLock(const std::string& run_folder, SettingsOf of) {
   const std::string path = lock_path(run_folder);
-  fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  fd_ = open_lock(path, O_RDWR | O_CREAT);
+  if (fd_ < 0 && (errno == ELOOP || errno == EINVAL || errno == ENXIO || errno == EISDIR))
+    raise(ErrorKind::kUsage, "{}: not a regular file; remove it", path);
   if (fd_ < 0) raise_errno(ErrorKind::kUsage, "cannot open " + path);
   if (!is_taken(fd_)) return;
   close(fd_);
@@ -48,11 +76,9 @@ RunLock::RunLock(const std::string& run_folder, SettingsOf of) {
 }
 
 bool is_locked(const std::string& run_folder) {
-  const int fd =
-      open(lock_path(run_folder).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const int fd = open_lock(lock_path(run_folder), O_RDONLY);
   if (fd < 0) return false;
-  // A training that starts in this moment waits for longer than this lock is held.
-  const bool taken = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const bool taken = has_writer(fd);
   close(fd);
   return taken;
 }

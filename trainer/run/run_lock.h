@@ -8,10 +8,11 @@
 
 namespace lockstep {
 
-/// An advisory lock (flock) on the file <run.dir>/.<run.name>.lock, held until destruction or the
-/// end of the process, however it ends. The file is beside the run's folder, since a folder may be
-/// moved aside, and is never removed. The resolved path of the folder is used, without symbolic
-/// links.
+/// An advisory lock for writing (F_OFD_SETLK) on the file <run.dir>/.<run.name>.lock, held until
+/// destruction or the end of the process, however it ends. The file is beside the run's folder,
+/// since a folder may be moved aside, and is never removed. The resolved path of the folder is
+/// used, without symbolic links. Who only reads the file, or locks it as a reader or with flock(2),
+/// keeps no training out.
 class RunLock {
  public:
   RunLock() = default;  ///< holds nothing

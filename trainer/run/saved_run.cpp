@@ -1,5 +1,6 @@
 #include "trainer/run/saved_run.h"
 
+#include <cstdio>
 #include <filesystem>
 
 #include "checkpoint/folder.h"
@@ -29,9 +30,12 @@ Config SavedRun::config_file(const Registry& registry) const {
 }
 
 CheckpointReader SavedRun::open_checkpoint(SavedState which) const {
+  const auto warn = [](const SkippedCheckpoint& skipped) {
+    fmt::print(stderr, "lockstep: warning: skipped {}: {}\n", skipped.path, skipped.reason);
+  };
   switch (which) {
-    case SavedState::kNewest: return lockstep::open_checkpoint(path_);
-    case SavedState::kBest: return open_best_checkpoint(path_);
+    case SavedState::kNewest: return lockstep::open_checkpoint(path_, warn);
+    case SavedState::kBest: return open_best_checkpoint(path_, warn);
   }
   __builtin_unreachable();
 }

@@ -43,6 +43,7 @@ class SavedRun {
   Config config_file(const Registry& registry) const;
 
   /// Error kCheckpoint with the problem of each candidate; kUsage for a best one that was not kept.
+  /// A newer one that cannot be used is named on standard error.
   CheckpointReader open_checkpoint(SavedState which = SavedState::kNewest) const;
   /// For a run that goes on: a run without checkpoints has no newest one, and that is no error.
   FoundCheckpoint find_newest() const;

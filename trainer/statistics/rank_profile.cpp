@@ -288,7 +288,7 @@ std::vector<RankProfile> read_profiles(const std::string& run_folder) {
   const auto add = [&](int rank) {
     const std::string path = path_of(run_folder, rank).string();
     if (!fs::exists(path)) return;
-    RankProfile profile = parse_rank_profile(read_text(path), path);
+    RankProfile profile = parse_rank_profile(read_text(path, kMaxJsonBytes), path);
     LS_USER_CHECK(profile.rank == rank, "{}: damaged: it is of rank {}", path, profile.rank);
     out.push_back(std::move(profile));
   };

@@ -1,6 +1,5 @@
 #include "trainer/telemetry/compilations_file.h"
 
-#include <fcntl.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -9,12 +8,13 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/json_place.h"
+#include "core/base/posix_file.h"
+#include "trainer/telemetry/json_lines.h"
 
 namespace lockstep {
 namespace {
@@ -117,22 +117,18 @@ void for_each_line(const std::string& run_folder, int rank, const F& read) {
        {compilations_path(run_folder), compilations_path(run_folder, rank)}) {
     std::error_code error;
     if (!std::filesystem::exists(path, error)) continue;
-    // A pipe or a device may never end.
-    LS_USER_CHECK(std::filesystem::is_regular_file(path, error), "{}: is not a regular file", path);
-    std::ifstream file(path);
-    if (!file) raise_errno(ErrorKind::kUsage, path + ": cannot be read");
-    std::string line;
-    for (int number = 1; std::getline(file, line); ++number) {
-      if (OrderedJson::parse(line, nullptr, false).is_discarded())
-        continue;  // cut short as the disk was full
+    for_each_json_line(path, [&](const JsonLine& line) {
+      if (OrderedJson::parse(line.text, nullptr, false).is_discarded())
+        return;  // cut short as the disk was full
       try {
-        (void)JsonPlace::parse(line, JsonSource{.name = "JSON", .line = 0});  // it is strict
-        const OrderedJson json = OrderedJson::parse(line);
+        (void)JsonPlace::parse(line.text, JsonSource{.name = "JSON", .line = 0});  // it is strict
+        const OrderedJson json = OrderedJson::parse(line.text);
         if (json.at("rank").get<int>() == rank) read(json);
       } catch (const std::exception& e) {
-        raise(ErrorKind::kUsage, "{}:{}: not a line of a compilation: {}", path, number, e.what());
+        raise(ErrorKind::kUsage, "{}:{}: not a line of a compilation: {}", path, line.number,
+              e.what());
       }
-    }
+    });
   }
 }
 
@@ -224,11 +220,14 @@ void CompilationsFile::add(const CompilationRecord& record) {
 }
 
 void CompilationsFile::open(const std::string& path, Log& log) {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   path_ = path;
   log_ = &log;
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd_ < 0) log.warn("{}: compilations cannot be written: {}", path_, std::strerror(errno));
+  try {
+    fd_ = open_to_append(path_, ErrorKind::kUsage);
+  } catch (const Error& e) {
+    log.warn("compilations cannot be written: {}", e.what());
+  }
   for (const std::string& line : std::exchange(kept_, {}))
     if (fd_ >= 0) write(line);
 }

@@ -1,13 +1,11 @@
 #include "trainer/telemetry/metrics_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -17,6 +15,8 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/json_place.h"
+#include "core/base/posix_file.h"
+#include "trainer/telemetry/json_lines.h"
 
 namespace lockstep {
 namespace {
@@ -25,29 +25,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson number_or_null(double x) {
   return std::isfinite(x) ? OrderedJson(x) : OrderedJson(nullptr);
-}
-
-struct FileLines {
-  std::vector<std::string> whole;  ///< without their newlines
-  bool torn = false;               ///< another one follows, without a newline
-};
-
-FileLines read_lines(std::istream& in) {
-  FileLines out;
-  for (std::string line; std::getline(in, line);) {
-    if (in.eof()) {
-      out.torn = true;
-    } else {
-      out.whole.push_back(std::move(line));
-    }
-  }
-  return out;
-}
-
-/// A pipe or a device is not read, since it may never end.
-bool is_readable(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(path, error);
 }
 
 double number_or_nan(const JsonPlace& value) {
@@ -71,6 +48,14 @@ TelemetryRecord record_of(const JsonPlace& line) {
   return out;
 }
 
+/// A device, which is written like a file, has none.
+bool has_lines(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  return type != std::filesystem::file_type::not_found &&
+         type != std::filesystem::file_type::character;
+}
+
 /// Whether a line is a whole record of a step up to `last_step`.
 bool keeps(const std::string& line, std::int64_t last_step) {
   try {
@@ -85,18 +70,15 @@ bool keeps(const std::string& line, std::int64_t last_step) {
 /// The lines of `path` that stay, newlines included; `all` tells whether that is the whole file.
 std::string kept_lines(const std::string& path, std::int64_t last_step, bool& all) {
   all = true;
-  if (!is_readable(path)) return "";
-  std::ifstream in(path, std::ios::binary);
-  const FileLines lines = read_lines(in);
-  all = !lines.torn;
   std::string kept;
-  for (const std::string& line : lines.whole) {
-    if (keeps(line, last_step)) {
-      kept += line + "\n";
+  if (!has_lines(path)) return kept;
+  for_each_json_line(path, [&](const JsonLine& line) {
+    if (!line.torn && keeps(line.text, last_step)) {
+      kept += line.text + "\n";
     } else {
       all = false;
     }
-  }
+  });
   return kept;
 }
 
@@ -114,16 +96,13 @@ MetricsRead read_good_metrics(const std::string& path) {
   MetricsRead out;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return out;
-  if (!is_readable(path)) {
-    out.damage = path + ": is not a regular file";
-    return out;
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) raise_errno(ErrorKind::kUsage, path + ": cannot be read");
   try {
-    for (const std::string& line : read_lines(in).whole)
-      out.records.push_back(record_of(JsonPlace::parse(
-          line, {.name = path, .kind = ErrorKind::kUsage, .line = std::ssize(out.records) + 1})));
+    for_each_json_line(path, [&](JsonLine line) {
+      if (!line.torn)
+        out.records.push_back(record_of(JsonPlace::parse(
+            std::move(line.text),
+            {.name = path, .kind = ErrorKind::kUsage, .line = std::ssize(out.records) + 1})));
+    });
   } catch (const Error& e) {
     out.damage = e.what();
   }
@@ -168,8 +147,7 @@ bool MetricsFile::complete_resumed_line(const std::string& line) {
 }
 
 void MetricsFile::open() {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (fd_ < 0) raise_errno(ErrorKind::kUsage, path_ + ": cannot be written");
+  fd_ = open_to_append(path_, ErrorKind::kUsage, 0644);
 }
 
 MetricsFile::~MetricsFile() {

@@ -1,6 +1,5 @@
 #include "trainer/telemetry/tensorboard.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +8,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/posix_file.h"
 #include "watch/process_state.h"
 
 namespace lockstep {
@@ -89,8 +89,7 @@ TensorBoardFile::TensorBoardFile(const std::string& folder, double start_wall_ti
     : path_(fmt::format("{}/events.out.tfevents.{:010d}.{}.{}", folder,
                         static_cast<std::int64_t>(start_wall_time), host_name(), ::getpid())),
       log_(log) {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (fd_ < 0) raise_errno(ErrorKind::kUsage, path_ + ": cannot be written");
+  fd_ = open_to_append(path_, ErrorKind::kUsage, 0644);
   append(event(start_wall_time, 0, bytes_field(3, "brain.Event:2")));
   if (resumed_step > 0) {
     constexpr int kSessionStart = 1;  // SessionLog.status

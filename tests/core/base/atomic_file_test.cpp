@@ -3,10 +3,9 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-#include <thread>
 
 #include "tests/fixtures/error_of.h"
 #include "tests/fixtures/file_contents.h"
@@ -84,15 +83,20 @@ TEST(WriteFile, KeepsPermissionsAndLinks) {
             folder / "round" + ": Too many levels of symbolic links");
 }
 
-TEST(WriteFile, GivesPipesAndDevicesTheBytes) {
+TEST(WriteFile, GivesDevicesAndOpenPipesTheBytes) {
   const TemporaryFolder folder;
-  const std::string pipe = folder / "pipe";
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  std::string read;
-  std::thread reader([&] { read = contents_of(pipe); });
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string pipe = fmt::format("/dev/fd/{}", ends[1]);
   write(pipe, "through a pipe");
-  reader.join();
+  std::string read(64, '\0');
+  read.resize(static_cast<std::size_t>(::read(ends[0], read.data(), read.size())));
   EXPECT_EQ(read, "through a pipe");
+  ::close(ends[0]);
+  const auto before = ::signal(SIGPIPE, SIG_IGN);  // as in main()
+  EXPECT_EQ(usage_error([&] { write(pipe, "x"); }), "cannot write " + pipe + ": Broken pipe");
+  ::close(ends[1]);
+  ::signal(SIGPIPE, before);
   write("/dev/null", "nothing");
   EXPECT_EQ(usage_error([&] { write("/dev/full", "x"); }),
             "cannot write /dev/full: No space left on device");
@@ -110,6 +114,12 @@ TEST(WriteFile, GivesPipesAndDevicesTheBytes) {
 
 TEST(WriteFile, RefusesWhatIsNoFile) {
   const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(usage_error([&] { write(pipe, "x"); }), pipe + ": not a regular file");
+  EXPECT_EQ(usage_error([&] { check_can_write(pipe, ErrorKind::kUsage); }),
+            pipe + ": not a regular file");
+  fs::remove(pipe);
   EXPECT_EQ(usage_error([&] { write(folder.path(), "x"); }),
             folder.path() + ": a folder, not a file");
   EXPECT_EQ(usage_error([&] { write(folder / "none/a", "x"); }),

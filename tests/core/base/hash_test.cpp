@@ -26,6 +26,27 @@ TEST(Sha256, MatchesTheVectorsOfFips180) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+std::string hmac(std::string_view key, std::string_view message) {
+  const auto digest = hmac_sha256(key, message);
+  return to_hex(digest.data(), digest.size());
+}
+
+TEST(HmacSha256, MatchesTheVectorsOfRfc4231) {
+  EXPECT_EQ(hmac(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(hmac("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(
+      hmac(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First"),
+      "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(HmacSha256, IsComparedWhole) {
+  EXPECT_TRUE(equal_secretly("abc", "abc"));
+  EXPECT_FALSE(equal_secretly("abc", "abd"));
+  EXPECT_FALSE(equal_secretly("abc", "ab"));
+}
+
 RC_GTEST_PROP(Sha256, DoesNotDependOnHowTheBytesArrive, (const std::string& text)) {
   const std::size_t cut = *rc::gen::inRange<std::size_t>(0, text.size() + 1);
   Sha256 hash;

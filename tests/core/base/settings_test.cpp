@@ -19,7 +19,8 @@ struct Environment : testing::Test {
     for (const char* name :
          {"LOCKSTEP_DEBUG", "LOCKSTEP_DUMP_DIR", "LOCKSTEP_MAX_ISA", "LOCKSTEP_PRETEND_ISA",
           "ONEDNN_MAX_CPU_ISA", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_ID",
-          "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "XDG_CACHE_HOME", "HOME"}) {
+          "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_JOB_ID", "SLURM_JOB_NUM_NODES",
+          "PBS_NODEFILE", "XDG_CACHE_HOME", "HOME"}) {
       unsetenv(name);
     }
   }
@@ -52,6 +53,16 @@ TEST_F(Environment, TellsRankAndSizeUnderMpirun) {
   EXPECT_EQ(settings.world_rank, 3);
   EXPECT_EQ(settings.world_size, 4);
   EXPECT_TRUE(settings.under_launcher);
+}
+
+TEST_F(Environment, TellsWhetherMpirunMayFindOtherHosts) {
+  EXPECT_FALSE(settings_from_environment().in_allocation);
+  set("SLURM_JOB_ID", "17");
+  EXPECT_TRUE(settings_from_environment().in_allocation);
+  set("SLURM_JOB_NUM_NODES", "1");
+  EXPECT_FALSE(settings_from_environment().in_allocation);
+  set("PBS_NODEFILE", "/var/spool/pbs/aux/17");
+  EXPECT_TRUE(settings_from_environment().in_allocation);
 }
 
 TEST_F(Environment, OneRankUnderMpirunIsStillUnderMpirun) {

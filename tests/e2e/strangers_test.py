@@ -24,7 +24,7 @@ def small_mlp(**changes):
         "training.max_steps": ENDLESS, "training.global_batch_size": 8, "training.micro_batch_size": 2,
         "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
         "checkpoint.keep_last": 2, "checkpoint.save_interval": 50,
-        "distributed.stall_warn_s": 5, "distributed.stall_abort_s": 20,
+        "distributed.stall_warn_s": 30, "distributed.stall_abort_s": 60,
         "logging.interval": 1, "logging.tensorboard": False,
     }
     config.update({key.replace("__", "."): value for key, value in changes.items()})

@@ -26,10 +26,10 @@
 namespace lockstep {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Stopwatch = std::chrono::steady_clock;
 
-double seconds_from(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+double seconds_from(Stopwatch::time_point begin) {
+  return std::chrono::duration<double>(Stopwatch::now() - begin).count();
 }
 
 sockaddr_in loopback(int port) {
@@ -70,7 +70,7 @@ class Caller {
   int descriptor() const { return fd_; }
   /// Whether the other end closes within ten seconds.
   bool is_hung_up() const {
-    const auto begin = Clock::now();
+    const auto begin = Stopwatch::now();
     while (seconds_from(begin) < 10) {
       pollfd closed{fd_, POLLIN | POLLRDHUP, 0};
       if (::poll(&closed, 1, 100) <= 0) continue;
@@ -146,7 +146,7 @@ class OpenFiles {
 TEST(Strangers, WhoSaysNothingIsDisconnectedWithinASecond) {
   const SideHub hub(make_side_token(), {});
   const Caller caller(hub.inner_address());
-  const auto begin = Clock::now();
+  const auto begin = Stopwatch::now();
   ASSERT_TRUE(caller.is_hung_up());
   // 0.2 s more than the hub's patience: and a test on a loaded machine may wake up late.
   EXPECT_LT(seconds_from(begin), 2);
@@ -156,7 +156,7 @@ TEST(Strangers, WhoSaysNothingIsDisconnectedWithinASecond) {
 TEST(Strangers, WhoSaysAByteAtATimeGetsNoMoreTime) {
   const SideHub hub(make_side_token(), {});
   const Caller caller(hub.inner_address());
-  const auto begin = Clock::now();
+  const auto begin = Stopwatch::now();
   bool closed = false;
   for (int i = 0; i < 100 && !closed; ++i) {  // a hello of 48 bytes takes 5 s
     closed = !caller.say("x");

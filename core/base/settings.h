@@ -34,6 +34,11 @@ struct Settings {
   std::string watch_address;   ///< LOCKSTEP_WATCH_ADDRESS: of the launcher's hub, see watch/
   std::string watch_token;     ///< LOCKSTEP_WATCH_TOKEN: that the hub requires
   std::string tcp_interfaces;  ///< OMPI_MCA_btl_tcp_if_include: they reach other nodes
+  /// The batch job of Slurm in which this process runs, as scontrol calls it: "7", or "7_2" of a
+  /// job array; empty: none.
+  std::string slurm_job;
+  int slurm_restarts = 0;   ///< SLURM_RESTART_COUNT: how often that job was requeued before
+  std::string slurm_nodes;  ///< SLURM_JOB_NODELIST
   /// The variables that can change results (those of lockstep and those that its libraries read)
   /// with their text, "" if not set. They must be the same on all ranks of a job.
   std::vector<std::pair<std::string, std::string>> numerics;

@@ -51,6 +51,12 @@ int run_launch(const CommandCall& call) {
   options.command = arguments.positionals();
   options.in_allocation = call.settings.in_allocation;
   options.tcp_interfaces = call.settings.tcp_interfaces;
+  options.slurm = {.name = call.settings.slurm_job,
+                   .restarts = call.settings.slurm_restarts,
+                   .nodes = call.settings.slurm_nodes};
+  options.requeue = arguments.has("requeue");
+  LS_USER_CHECK(!options.requeue || !options.slurm.name.empty(),
+                "--requeue is for a job of Slurm, and this process is in none");
   const std::string& command = options.command[0];
   LS_USER_CHECK(command == "train" || command == "eval" || command == "generate",
                 "cannot launch '{}': the commands for several ranks are train, eval and generate",
@@ -77,17 +83,20 @@ CliCommand launch_command() {
               "A job that loses a rank or a host, or stalls, resumes from its last checkpoint.\n"
               "SIGTERM, SIGINT or SIGUSR1 saves a checkpoint and ends with exit code 75; a second\n"
               "SIGINT ends at once. OpenMPI's own settings are read from OMPI_MCA_* variables.\n",
-          .options = {{.name = "ranks", .value = "N", .help = "number of ranks", .letter = 'n'},
-                      {.name = "hosts",
-                       .value = "HOST[:RANKS],...",
-                       .help = "hosts of the ranks; this host is the first. Default: this host, or "
-                               "Slurm's allocation"},
-                      {.name = "hostfile",
-                       .value = "FILE",
-                       .help = "the same, as a hostfile of mpirun"},
-                      {.name = "max-restarts",
-                       .value = "K",
-                       .help = "how often a lost job is started again (3)"}},
+          .options =
+              {{.name = "ranks", .value = "N", .help = "number of ranks", .letter = 'n'},
+               {.name = "hosts",
+                .value = "HOST[:RANKS],...",
+                .help = "hosts of the ranks; this host is the first. Default: this host, or "
+                        "Slurm's allocation"},
+               {.name = "hostfile", .value = "FILE", .help = "the same, as a hostfile of mpirun"},
+               {.name = "max-restarts",
+                .value = "K",
+                .help = "how often a lost job is started again (3)"},
+               {.name = "requeue",
+                .value = "",
+                .help = "in a batch job of Slurm: give it back to the queue after 75, and if "
+                        "it is lost for good on these nodes"}},
           .run = run_launch};
 }
 

@@ -1,6 +1,7 @@
 #include "trainer/launch/launch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "trainer/launch/job_remains.h"
 #include "trainer/launch/last_ranks.h"
 #include "trainer/launch/launch_folder.h"
+#include "trainer/launch/lost_hosts.h"
 #include "trainer/launch/mpirun_job.h"
 #include "watch/job_addresses.h"
 #include "watch/side_hub.h"
@@ -50,7 +52,12 @@ class HeldSignals {
     for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) sigaddset(&held_, number);
     sigprocmask(SIG_BLOCK, &held_, &before_);
   }
-  ~HeldSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  ~HeldSignals() {
+    const timespec at_once{};
+    while (sigtimedwait(&held_, nullptr, &at_once) > 0) {
+    }  // Slurm signals a job that it has requeued
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
@@ -222,8 +229,9 @@ class Attempt {
         job_.send(SIGUSR1);
         told = now;
       }
-      const Judgement judgement =
-          last_ranks_.judge(now_ns, look_at_ranks(job_.pid(), now_ns, heard_));
+      const RanksInSight ranks = look_at_ranks(job_.pid(), now_ns, heard_);
+      has_begun_ = has_begun_ || !ranks.here.empty();
+      const Judgement judgement = last_ranks_.judge(now_ns, ranks);
       for (const std::string& warning : judgement.warnings) say("warning: {}", warning);
       if (judgement.fatal.empty()) continue;
       say("error: {}", judgement.fatal);
@@ -231,9 +239,13 @@ class Attempt {
     }
   }
 
+  /// Whether mpirun has come to start a rank on this host, as far as one could see.
+  bool has_begun() const { return has_begun_; }
+
  private:
   const JobNames& names_;
   double max_seconds_;
+  bool has_begun_ = false;
   SteadyClock clock_;
   OtherNodes heard_;
   LastRanks last_ranks_;
@@ -260,11 +272,22 @@ int code_of_failure(int code) {
   return code == internal ? internal : static_cast<int>(ErrorKind::kPeer);
 }
 
+bool is_signal(int code) {
+  return code > kSignalled && code <= kSignalled + _NSIG - 1;
+}
+
 std::string describe(int code) {
   if (code == static_cast<int>(ErrorKind::kPeer)) return "the job stalled or lost a rank";
   if (code == static_cast<int>(ErrorKind::kInternal)) return "the job failed";
-  if (code > kSignalled) return fmt::format("a rank was lost (signal {})", code - kSignalled);
+  if (is_signal(code)) return fmt::format("a rank was lost (signal {})", code - kSignalled);
   return fmt::format("a host was lost (mpirun returned {})", code);
+}
+
+std::vector<std::string> host_names(const LaunchOptions& options) {
+  if (!options.hostfile.empty()) return hosts_in_file(options.hostfile);
+  std::vector<std::string> out;
+  for (const Host& host : options.hosts) out.push_back(host.name);
+  return out.empty() && !options.slurm.name.empty() ? node_names(options.slurm) : out;
 }
 
 std::vector<std::string> resumed(std::vector<std::string> program) {
@@ -273,18 +296,26 @@ std::vector<std::string> resumed(std::vector<std::string> program) {
   return program;
 }
 
-}  // namespace
+/// How one start has ended.
+struct Ending {
+  int code = 0;
+  bool has_begun = false;  ///< a rank has
+};
 
-int launch(const LaunchOptions& options) {
-  const HeldSignals signals;
-  const Saved saved(options.checkpoints);
+/// The job with all of its restarts.
+int run_job(const LaunchOptions& options, const HeldSignals& signals, const Saved& saved) {
   const JobNames names;
   const Hub hub(options);
   std::vector<std::string> program{fs::read_symlink("/proc/self/exe").string()};
   program.insert(program.end(), options.command.begin(), options.command.end());
   StopRequest stop;
+  const auto run_once = [&] {
+    Attempt attempt(options, program, names, hub);
+    const int code = attempt.wait(signals, stop);
+    return Ending{code, attempt.has_begun()};
+  };
   for (int restarts = 0;; ++restarts) {
-    const int code = Attempt(options, program, names, hub).wait(signals, stop);
+    const auto [code, has_begun] = run_once();
     if (stop.at_once) return kInterrupted;
     if (is_final(code)) return code;
     if (stop.since) {
@@ -292,16 +323,44 @@ int launch(const LaunchOptions& options) {
       if (code == kSignalled + SIGUSR1) return static_cast<int>(ErrorKind::kPreempted);
       return code_of_failure(code);
     }
+    std::string cause = describe(code);
+    if (code != static_cast<int>(ErrorKind::kPeer) && !is_signal(code)) {
+      const std::vector<std::string> lost = describe_lost_hosts(host_names(options));
+      if (!lost.empty()) cause = fmt::format("{}", fmt::join(lost, "; "));
+      if (!lost.empty() && !has_begun) {
+        say("error: {}; no restart can cure that", cause);
+        return static_cast<int>(ErrorKind::kPeer);
+      }
+    }
     if (restarts == options.max_restarts) {
-      say("{}; {}", describe(code),
+      say("{}; {}", cause,
           restarts == 0 ? "--max-restarts is 0" : fmt::format("restarted {} times", restarts));
       return code_of_failure(code);
     }
     const bool has_saved = saved.changed();
     if (has_saved) program = resumed(std::move(program));
-    say("{}; restart {} of {}, {}", describe(code), restarts + 1, options.max_restarts,
+    say("{}; restart {} of {}, {}", cause, restarts + 1, options.max_restarts,
         has_saved ? "from the last checkpoint" : "from the start: nothing was saved yet");
   }
+}
+
+/// Whether it makes sense to start the job once more in another allocation.
+bool is_for_another_allocation(const LaunchOptions& options, const Saved& saved, int code) {
+  if (code == static_cast<int>(ErrorKind::kPreempted)) return true;
+  return code == static_cast<int>(ErrorKind::kPeer) &&
+         (saved.changed() || options.slurm.restarts < options.max_restarts);
+}
+
+}  // namespace
+
+int launch(const LaunchOptions& options) {
+  const HeldSignals signals;
+  const Saved saved(options.checkpoints);
+  if (!options.slurm.name.empty()) shield_daemons();
+  const int code = run_job(options, signals, saved);
+  if (options.requeue && is_for_another_allocation(options, saved, code))
+    say("{}", requeue(options.slurm));
+  return code;
 }
 
 }  // namespace lockstep

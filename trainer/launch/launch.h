@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/launch/mpirun_words.h"
+#include "trainer/launch/slurm_job.h"
 #include "watch/limits.h"
 
 namespace lockstep {
@@ -22,6 +23,8 @@ struct LaunchOptions {
   WatchLimits limits;                ///< of the command, as far as they are known on this machine
   /// The folder on this machine to which the command writes checkpoints; empty if it writes none.
   std::string checkpoints;
+  SlurmJob slurm;          ///< in which this process runs, if there is one
+  bool requeue = false;    ///< gives that job back to Slurm; see below
   double max_seconds = 0;  ///< limit of one start: then the job is ended as lost; 0: no limit
   bool silent = false;     ///< drops what the job writes to standard output
 };
@@ -34,7 +37,12 @@ struct LaunchOptions {
 ///   have time to save; 130 at once after a second SIGINT at least a second later.
 ///
 /// A job that was lost, stalled, or failed for a reason that is not in its input (codes 2 to 6) is
-/// started again: with --resume if it has saved a checkpoint, else from the start.
+/// started again: with --resume if it has saved a checkpoint, else from the start. It is not if
+/// mpirun could start no rank and a host has no address or does not answer.
+///
+/// With `requeue`, the batch job of Slurm is requeued after 75, and after a 7 that another
+/// allocation may cure: if the job has saved a checkpoint in this one, or was requeued less often
+/// than max_restarts.
 int launch(const LaunchOptions& options);
 
 }  // namespace lockstep

@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "trainer/launch/error_relay.h"
 
 namespace lockstep {
 namespace {
@@ -20,18 +21,21 @@ namespace {
 constexpr std::chrono::seconds kTimeToEnd{3};
 
 /// Runs in the child, between fork and exec: only async-signal-safe calls.
-void become(char* const* words, bool silent, int report, pid_t parent) {
+void become(char* const* words, bool silent, int errors, int report, pid_t parent) {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  prctl(PR_SET_PDEATHSIG, SIGINT);
   if (getppid() != parent) _exit(1);  // the parent died before that
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) dup2(null, STDIN_FILENO);
   if (null >= 0 && silent) dup2(null, STDOUT_FILENO);
+  dup2(errors, STDERR_FILENO);
   for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD}) signal(number, SIG_DFL);
   signal(SIGUSR1, SIG_IGN);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // A mask lasts over exec. mpirun does not change it, and its ranks begin with an empty one.
+  sigset_t shielded;
+  sigemptyset(&shielded);
+  sigaddset(&shielded, SIGTERM);
+  sigprocmask(SIG_SETMASK, &shielded, nullptr);
   execvp(words[0], words);
   const int error = errno;
   if (write(report, &error, sizeof error) < 0) _exit(1);
@@ -46,11 +50,15 @@ MpirunJob::MpirunJob(const std::vector<std::string>& words, bool silent) {
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   int report[2];
+  int errors[2];
   if (pipe2(report, O_CLOEXEC) != 0) raise_errno(ErrorKind::kInternal, "no pipe");
+  if (pipe2(errors, O_CLOEXEC) != 0) raise_errno(ErrorKind::kInternal, "no pipe");
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) become(arguments.data(), silent, report[1], parent);
+  if (pid_ == 0) become(arguments.data(), silent, errors[1], report[1], parent);
   close(report[1]);
+  close(errors[1]);
+  relay_ = std::make_unique<ErrorRelay>(errors[0]);
   int error = 0;
   const bool failed = pid_ > 0 && ::read(report[0], &error, sizeof error) == sizeof error;
   close(report[0]);
@@ -81,7 +89,7 @@ void MpirunJob::send(int signal_number) {
 }
 
 void MpirunJob::end() {
-  send(SIGTERM);
+  send(SIGINT);
   const SteadyClock clock;
   const std::int64_t begin_ns = clock.now_ns();
   while (!poll() && std::chrono::nanoseconds(clock.now_ns() - begin_ns) < kTimeToEnd)

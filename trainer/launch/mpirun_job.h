@@ -3,18 +3,24 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace lockstep {
 
+class ErrorRelay;
+
 class MpirunJob {
  public:
   /// Starts mpirun in its own process group, without standard input: an interrupt at the terminal
-  /// reaches the caller only. mpirun ignores SIGUSR1 until it can forward it. If the calling
-  /// process dies, mpirun gets SIGTERM, and ends its ranks. `silent`: what it writes to standard
-  /// output is dropped. Error kUsage if there is no such program.
+  /// reaches the caller only. Nor does SIGTERM reach it, which Slurm and others send to all
+  /// processes of a job: it would kill its ranks a second later, in the middle of a save. It
+  /// ignores SIGUSR1 until it can forward it. If the calling process dies, mpirun gets SIGINT, and
+  /// ends its ranks. What it writes to standard error comes through but for remarks
+  /// (mpirun_remarks.h). `silent`: what it writes to standard output is dropped. Error kUsage if
+  /// there is no such program.
   explicit MpirunJob(const std::vector<std::string>& words, bool silent = false);
   ~MpirunJob();  ///< kills it if it has not ended
   MpirunJob(const MpirunJob&) = delete;
@@ -28,13 +34,14 @@ class MpirunJob {
   /// Sends a signal, if it still runs.
   void send(int signal_number);
 
-  /// Sends SIGTERM, and SIGKILL if it has not ended after three seconds. mpirun itself gives its
+  /// Sends SIGINT, and SIGKILL if it has not ended after three seconds. mpirun itself gives its
   /// ranks two seconds.
   void end();
 
  private:
   pid_t pid_ = -1;
   std::optional<int> code_;
+  std::unique_ptr<ErrorRelay> relay_;
 };
 
 }  // namespace lockstep

@@ -20,6 +20,7 @@ struct Environment : testing::Test {
          {"LOCKSTEP_DEBUG", "LOCKSTEP_DUMP_DIR", "LOCKSTEP_MAX_ISA", "LOCKSTEP_PRETEND_ISA",
           "ONEDNN_MAX_CPU_ISA", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_ID",
           "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_JOB_ID", "SLURM_JOB_NUM_NODES",
+          "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT", "SLURM_JOB_NODELIST",
           "PBS_NODEFILE", "XDG_CACHE_HOME", "HOME"}) {
       unsetenv(name);
     }
@@ -84,6 +85,25 @@ TEST_F(Environment, TellsRankAndSizeUnderSrun) {
 TEST_F(Environment, ABatchScriptOfSlurmIsOneProcess) {
   set("SLURM_PROCID", "0");
   EXPECT_FALSE(settings_from_environment().under_launcher);
+}
+
+TEST_F(Environment, NamesTheJobOfSlurm) {
+  EXPECT_EQ(settings_from_environment().slurm_job, "");
+  set("SLURM_JOB_ID", "17");
+  set("SLURM_JOB_NODELIST", "node[1-3]");
+  set("SLURM_RESTART_COUNT", "2");
+  const Settings settings = settings_from_environment();
+  EXPECT_EQ(settings.slurm_job, "17");
+  EXPECT_EQ(settings.slurm_nodes, "node[1-3]");
+  EXPECT_EQ(settings.slurm_restarts, 2);
+}
+
+// "scontrol requeue 17" would requeue all of the array, whose last member has its number.
+TEST_F(Environment, NamesAMemberOfAJobArray) {
+  set("SLURM_JOB_ID", "17");
+  set("SLURM_ARRAY_JOB_ID", "17");
+  set("SLURM_ARRAY_TASK_ID", "4");
+  EXPECT_EQ(settings_from_environment().slurm_job, "17_4");
 }
 
 // srun may start mpirun's daemons, whose ranks have variables of both.

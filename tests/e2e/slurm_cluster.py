@@ -58,7 +58,8 @@ ReturnToService=2
 SlurmdTimeout=6
 # What is private to a host, so that nodes do not remove each other's files.
 TmpFS=/dev/shm
-KillWait=30
+# Saves have as long as that after SIGTERM.
+KillWait=10
 {extra}
 NodeName=node[1-{nodes}] CPUs=256 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP

@@ -29,6 +29,7 @@ test_packages=(
   python3-scipy  # fits the constants of the cost model
   python3-pil  # another reader of images
   iproute2 mount  # hosts of tests that span nodes
+  slurm-wlm munge  # their scheduler
   procps git clang-format clang-tidy-19
 )
 

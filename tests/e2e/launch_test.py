@@ -149,6 +149,50 @@ class OneHost(Launching):
 
         self.at_once(check, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
+    def test_a_signal_to_all_of_its_processes(self):
+        """As Slurm sends SIGTERM: mpirun would kill its ranks a second later, in the middle of a slow save."""
+        library = Path(lockstep_runs.program("lockstep")).parent / "bin/io_faults.so"
+        run = Run(self.folder, "all", small_mlp())
+        job = Job(["launch", "-n", 2, "--", *run.words()], self.folder, variables={
+            "LD_PRELOAD": library, "IO_FAULT_PATH": "checkpoints/", "IO_FAULT_KIND": "SLOW"})
+        self.wait_for_steps(run, job)
+        for pid in (*self.ranks(job).values(), self.mpirun(job), job.process.pid):
+            os.kill(pid, signal.SIGTERM)
+        outcome = job.wait()
+        self.assertEqual(outcome.code, 75, str(outcome))
+        self.assertEqual(len(run.checkpoint_steps()), 1)
+        self.assertRegex(outcome.text, r"asked to stop: saved step \d+; continue with --resume")
+        # It looks like no failure.
+        for words in ("-----", "mpirun", "Primary job"):
+            self.assertNotIn(words, outcome.text)
+
+    def test_requeue_is_for_slurm(self):
+        run = Run(self.folder, "no_slurm", small_mlp())
+        outcome = self.launch(run, options=["--requeue"]).wait()
+        self.assert_fails(outcome, 2, "--requeue is for a job of Slurm, and this process is in none")
+
+    def test_what_is_requeued(self):
+        """With a scontrol that only writes down how it was called: slurm_test.py has the real one."""
+        def check(case):
+            name, restarts, saves, member, requeued = case
+            place = Path(tempfile.mkdtemp(prefix="q", dir=self.folder))
+            scontrol, calls = place / "scontrol", place / "calls"
+            scontrol.write_text(f"#!/bin/sh\necho \"$@\" >> {calls}\necho JobId=7 JobState=RUNNING\n")
+            scontrol.chmod(0o755)
+            run = Run(place, name, small_mlp(checkpoint__save_interval=10 if saves else ENDLESS))
+            words = ["launch", "-n", 2, "--requeue", "--max-restarts", 0, "--", *run.words()]
+            job = Job(words, place, variables={"PATH": f"{place}:{os.environ['PATH']}", "SLURM_JOB_ID": "7",
+                                               "SLURM_RESTART_COUNT": str(restarts), **member})
+            job.wait_until(run.checkpoint_steps if saves else run.metrics, "a step")
+            os.kill(self.ranks(job)[1], signal.SIGKILL)
+            outcome = job.wait()
+            self.assertEqual(outcome.code, 7, str(outcome))
+            called = calls.read_text().splitlines() if calls.exists() else []
+            self.assertEqual([line for line in called if line.startswith("requeue")], requeued)
+
+        self.at_once(check, ("saved", 9, True, {}, ["requeue 7"]), ("never", 0, False, {}, []),
+                     ("member", 9, True, {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"}, ["requeue 7_2"]))
+
     def test_before_there_is_a_rank(self):
         run = Run(self.folder, "early", small_mlp())
         job = self.launch(run)
@@ -207,6 +251,18 @@ class Hosts(Launching):
         self.assertRegex(outcome.err, r"lockstep launch: error: rank 0 \(node1, \d+\) is stopped, in .*, for \d+ s, and "
                          "no other rank of the job runs")
         self.assert_nothing_is_left()
+
+    def test_hosts_that_are_not_there(self):
+        """mpirun says only numbers, which are no signals, and no restart would help."""
+        self.cluster.hosts[1].kill()
+        for host, reason in (("node2", r"does not answer \("), ("nowhere", r"has no address \(")):
+            with self.subTest(host=host):
+                run = Run(self.home, f"to_{host}", small_mlp())
+                words = ["launch", "-n", 2, "--hosts", f"node1,{host}", "--", *run.words()]
+                outcome = Job(words, self.home, host=self.cluster.hosts[0]).wait()
+                self.assertEqual(outcome.code, 7, str(outcome))
+                self.assertRegex(outcome.err, f"lockstep launch: error: the host '{host}' {reason}")
+                self.assertNotRegex(outcome.err, r"\(signal \d+\)|restart \d")
 
     def assert_nothing_is_left(self):
         (host, *_) = self.cluster.hosts

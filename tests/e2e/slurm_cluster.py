@@ -24,8 +24,8 @@ from processes import environment
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "srun", "scontrol", "scancel", "squeue")
 #: Above what any job here takes on a loaded machine.
 TIMEOUT_S = 150
-#: How many seconds a requeued job waits. It is also how long a credential is valid.
-REQUEUED_WAITS_S = 5
+#: How many seconds a requeued job waits. It is also how long a credential is valid: of less than 5 Slurm makes 120.
+REQUEUED_WAITS_S = 8
 
 CONF = """
 ClusterName=lockstep
@@ -67,8 +67,8 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 def require():
-    """Ends the calling test as skipped where there is no Slurm, or no namespaces for us; as failed in a run of all tests
-    (scripts/test.sh --all) by root on Debian 12, which has both."""
+    """Ends the calling test as skipped where there is no Slurm, or no namespaces for us; as failed in a run of all
+    tests (scripts/test.sh --all) by root on Debian 12, which has both."""
     reason = _what_is_missing()
     if reason is None:
         return
@@ -104,7 +104,7 @@ class SlurmCluster:
         self.conf = self.folder / "slurm.conf"
         self.conf.write_text(CONF.format(controller=self.controller.name, folder=folder, nodes=nodes, extra=extra,
                                          requeued_waits_s=REQUEUED_WAITS_S))
-        # Debian's default is found by the files that are mounted; where that fails slurmd does not start.
+        # By default Slurm looks for what is mounted, and may find cgroup v2, which needs systemd.
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
         (self.folder / "state").mkdir()
         try:

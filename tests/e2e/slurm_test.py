@@ -1,5 +1,5 @@
-"""The commands of CLUSTERS.md under a Slurm of the test's own (slurm_cluster.py), as the page writes them: only the numbers
-of ranks and threads are smaller, and the model."""
+"""The commands of CLUSTERS.md under a Slurm of the test's own (slurm_cluster.py), as the page writes them: only the model
+and the numbers of ranks and threads are smaller."""
 import os
 import re
 import signal
@@ -99,9 +99,19 @@ class Slurm(EndToEndTest):
                   and Path(f"/proc/{pid}/comm").read_text() == "lockstep\n"]
         return pid
 
+    def slow_saves(self):
+        """The environment of a job whose saves take longer than an interrupted mpirun would let its ranks live."""
+        library = Path(lockstep_runs.program("lockstep")).parent / "bin/io_faults.so"
+        return {"LD_PRELOAD": str(library), "IO_FAULT_PATH": "checkpoints/", "IO_FAULT_KIND": "SLOW"}
+
+    def make_cluster(self, nodes, extra=""):
+        """One of the test's own, in place of that of the class."""
+        self.slurm = slurm_cluster.SlurmCluster(tempfile.mkdtemp(prefix="c", dir=self.folder), nodes, extra)
+        self.addCleanup(self.slurm.close)
+
     def test_the_page_has_what_is_tested_here(self):
-        tried = ("sbatch job.sh", "sbatch --nodes=1 job.sh", "scancel --batch --signal=USR1 JOB", "scontrol requeue JOB",
-                 "scancel JOB")
+        tried = ("sbatch job.sh", "sbatch --nodes=1 job.sh", "scancel --batch --signal=USR1 JOB",
+                 "scontrol requeue JOB", "scancel JOB")
         self.assertEqual(tuple(line.split("#")[0].strip() for line in self.commands.splitlines()), tried)
         self.assertNotIn("not tried", PAGE.read_text().split("## Slurm")[1].split("\n## ")[0])
 
@@ -140,11 +150,6 @@ class Slurm(EndToEndTest):
         self.slurm.run("scancel", job.number)
         job.wait_for("CANCELLED")
 
-    def slow_saves(self):
-        """The environment of a job whose saves take longer than an interrupted mpirun would let its ranks live."""
-        library = Path(lockstep_runs.program("lockstep")).parent / "bin/io_faults.so"
-        return {"LD_PRELOAD": str(library), "IO_FAULT_PATH": "checkpoints/", "IO_FAULT_KIND": "SLOW"}
-
     def test_cancelled_jobs_save_and_are_not_requeued(self):
         run = self.place()
         job = self.start(run, self.script, **self.slow_saves())
@@ -165,11 +170,10 @@ class Slurm(EndToEndTest):
         job.wait_for("CANCELLED")
 
     def test_a_job_array(self):
-        folder = self.place().folder
-        runs = [Run(folder, f"seed-{member}", small_mlp()) for member in (1, 2)]
-        script = self.write(self.run_in(folder), self.array)
-        number = self.slurm.submit(script, "--array=1-2").number
-        jobs = [slurm_cluster.BatchJob(self.slurm, f"{number}_{member}", folder) for member in (1, 2)]
+        place = self.place()
+        runs = [Run(place.folder, f"seed-{member}", small_mlp()) for member in (1, 2)]
+        number = self.slurm.submit(self.write(place, self.array), "--array=1-2").number
+        jobs = [slurm_cluster.BatchJob(self.slurm, f"{number}_{member}", place.folder) for member in (1, 2)]
         for run, job in zip(runs, jobs):
             job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
         # The last member has the number of the array, and would requeue all of it by that.
@@ -180,9 +184,6 @@ class Slurm(EndToEndTest):
         self.slurm.run("scancel", number)
         for job in jobs:
             job.wait_for("CANCELLED")
-
-    def run_in(self, folder):
-        return Run(folder, "gpt", small_mlp(run__dir=str(folder)))
 
     def test_srun(self):
         run = self.place(training__max_steps=10)
@@ -214,11 +215,6 @@ class Slurm(EndToEndTest):
         self.assertIn("asked to stop: saved step", job.out())
         self.assertEqual(job.facts()["Restarts"], "0")
 
-
-    def make_cluster(self, nodes, extra=""):
-        """One of the test's own, in place of that of the class."""
-        self.slurm = slurm_cluster.SlurmCluster(tempfile.mkdtemp(prefix="c", dir=self.folder), nodes, extra)
-        self.addCleanup(self.slurm.close)
 
     def test_requeue_exit_is_for_srun(self):
         self.make_cluster(1, "RequeueExit=75")

@@ -286,6 +286,7 @@ std::string describe(int code) {
 std::vector<std::string> host_names(const LaunchOptions& options) {
   if (!options.hostfile.empty()) return hosts_in_file(options.hostfile);
   std::vector<std::string> out;
+  out.reserve(options.hosts.size());
   for (const Host& host : options.hosts) out.push_back(host.name);
   return out.empty() && !options.slurm.name.empty() ? node_names(options.slurm) : out;
 }

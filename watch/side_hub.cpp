@@ -29,6 +29,8 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kBeat = std::chrono::seconds(1);
+constexpr int kAtOnce = 64;  // connections that are accepted before anything else is done
+constexpr auto kAcceptPause = std::chrono::milliseconds(20);
 
 /// The lowest descriptor that is not for connections. The kernel gives the lowest free one, so all
 /// below are in use by then.
@@ -107,7 +109,7 @@ class SideHub::Server {
   void accept(Door& door) {
     door.acceptor.async_wait(tcp::acceptor::wait_read, [this, &door](error_code error) {
       if (error) return;
-      for (int i = 0; i < kAtOnce && accept_one(door.acceptor); ++i) continue;
+      for (int i = 0; i < kAtOnce && budget_ > 0 && accept_one(door.acceptor); ++i) --budget_;
       door.pause.expires_after(kAcceptPause);
       door.pause.async_wait([this, &door](error_code) { accept(door); });
     });
@@ -156,6 +158,7 @@ class SideHub::Server {
     caller->patience.cancel();
     std::erase(strangers_, caller);
     nodes_.insert(caller);
+    ++budget_;
     caller->from.emplace(token_, caller->nonce, caller->hello, SideSender::kNode);
     caller->to.emplace(token_, caller->nonce, caller->hello, SideSender::kHub);
     send(caller, "");  // now it knows that this is a hub of its job
@@ -215,6 +218,7 @@ class SideHub::Server {
     beat_.async_wait([this](error_code error) {
       if (error) return;
       send_to_all("", nullptr);
+      budget_ = std::min(kBurst, budget_ + kPerSecond);
       beat();
     });
   }
@@ -225,6 +229,7 @@ class SideHub::Server {
   std::vector<std::unique_ptr<Door>> doors_;
   std::deque<CallerPtr> strangers_;  ///< the oldest first
   std::set<CallerPtr> nodes_;
+  int budget_ = kBurst;  ///< connections of strangers that may be accepted
   std::string addresses_;
   std::string inner_address_;
   std::thread thread_;

@@ -8,7 +8,9 @@
 //   connections  kStrangers that have not said hello: the oldest makes room for the next
 //   time         kHelloPatience until it has said hello, or it is disconnected
 //   descriptors  none of the last kSetAside that the process may open: saves and logs need them
-//   cpu          kAtOnce connections are accepted every kAcceptPause
+//   cpu          kBurst connections at once, and then kPerSecond; others wait in the kernel, and
+//   who
+//                has said hello does not count
 //   memory       a hello; and for a node one frame, and kWaitingFrames that it is slow to take
 #pragma once
 
@@ -26,10 +28,10 @@ namespace lockstep {
 class SideHub {
  public:
   static constexpr std::size_t kStrangers = 64;
-  static constexpr std::chrono::milliseconds kHelloPatience{800};
+  static constexpr std::chrono::milliseconds kHelloPatience{500};
   static constexpr unsigned kSetAside = 64;  ///< or a quarter of a low limit
-  static constexpr int kAtOnce = 8;
-  static constexpr std::chrono::milliseconds kAcceptPause{20};
+  static constexpr int kBurst = 512;
+  static constexpr int kPerSecond = 200;
   static constexpr std::size_t kWaitingFrames = 256;
 
   /// Listens on a free port of each of these addresses of this host ("10.0.0.1", "fd00::7"), and of

@@ -148,7 +148,7 @@ TEST(Strangers, WhoSaysNothingIsDisconnectedWithinASecond) {
   const Caller caller(hub.inner_address());
   const auto begin = Stopwatch::now();
   ASSERT_TRUE(caller.is_hung_up());
-  // 0.2 s more than the hub's patience: and a test on a loaded machine may wake up late.
+  // Twice as long: a loaded machine may wake the test late.
   EXPECT_LT(seconds_from(begin), 2);
   EXPECT_LT(SideHub::kHelloPatience, std::chrono::seconds(1));
 }
@@ -264,6 +264,20 @@ TEST(Strangers, AreBoundedAndDoNotKeepANodeOut) {
   for (const Caller& stranger : strangers) EXPECT_TRUE(stranger.is_hung_up());
 }
 
+TEST(Strangers, WhoCallsAgainAndAgainWaits) {
+  const SideHub hub(make_side_token(), {});
+  const auto begin = Stopwatch::now();
+  int greeted = 0;
+  while (seconds_from(begin) < 2) {
+    const Caller caller(hub.inner_address());
+    timeval patience{0, 100'000};
+    ::setsockopt(caller.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    greeted += static_cast<int>(!caller.hear(sizeof(SideNonce)).empty());
+  }
+  // The seconds may begin and end within the time of the hub's.
+  EXPECT_LE(greeted, SideHub::kBurst + 3 * SideHub::kPerSecond);
+}
+
 TEST(Strangers, FuzzedBytesReachNobody) {
   const SideToken token = make_side_token();
   const SideHub hub(token, {});
@@ -312,10 +326,12 @@ TEST(Strangers, LeaveDescriptorsForSaving) {
   const OpenFiles limit(static_cast<rlim_t>(first_aside) + SideHub::kSetAside);
   std::vector<Caller> strangers;
   for (unsigned i = 0; i < kCallers; ++i) strangers.emplace_back(hub.inner_address());
-  std::this_thread::sleep_for(4 * kCallers / SideHub::kAtOnce * SideHub::kAcceptPause);
+  // All are taken that the hub may take: now it would take one more.
+  EXPECT_TRUE(comes_true([&] { return ::fcntl(first_aside - 1, F_GETFD) >= 0; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   const auto of_ours = std::ranges::count_if(
       strangers, [&](const Caller& stranger) { return stranger.descriptor() >= first_aside; });
-  EXPECT_EQ(std::ssize(open_files(2 * SideHub::kSetAside)) + of_ours,
+  EXPECT_GE(std::ssize(open_files(2 * SideHub::kSetAside)) + of_ours,
             std::ptrdiff_t{SideHub::kSetAside});
 }
 

@@ -264,6 +264,35 @@ class Hosts(Launching):
                 self.assertRegex(outcome.err, f"lockstep launch: error: the host '{host}' {reason}")
                 self.assertNotRegex(outcome.err, r"\(signal \d+\)|restart \d")
 
+    def start_that_hangs(self, name, *words):
+        """A job of two hosts whose agent never starts anything on the other one."""
+        agent = self.home / "endless_agent"
+        agent.write_text("#!/bin/sh\nexec sleep 1000\n")
+        agent.chmod(0o755)
+        run = Run(self.home, name, small_mlp())
+        return Job(["launch", "-n", 2, "--hosts", "node1,node2", "--", *run.words(words)], self.home,
+                   host=self.cluster.hosts[0], variables={"OMPI_MCA_plm_rsh_agent": str(agent)})
+
+    def test_a_host_that_is_lost_before_there_are_ranks(self):
+        job = self.start_that_hangs("lost_early")
+        job.wait_until(lambda: self.mpirun(job), "mpirun")
+        there = self.cluster.hosts[1]
+        there.cut()
+        self.addCleanup(there.mend)
+        began = time.monotonic()
+        outcome = job.wait()
+        self.assertEqual(outcome.code, 7, str(outcome))
+        # The patience of StartWatch, for a host that has answered or not, and two questions.
+        self.assertLess(time.monotonic() - began, 30 + 2 * 5 + GRACE_S)
+        self.assertRegex(outcome.err, r"lockstep launch: error: the host 'node2' does not answer \(.*no restart can cure")
+        self.assert_nothing_is_left()
+
+    def test_a_start_that_never_ends(self):
+        outcome = self.start_that_hangs("endless", "distributed.foreign_call_abort_s=2").wait()
+        self.assertEqual(outcome.code, 7, str(outcome))
+        self.assertIn("lockstep launch: error: mpirun has started no rank in 2 s; no restart can cure that", outcome.err)
+        self.assert_nothing_is_left()
+
     def assert_nothing_is_left(self):
         (host, *_) = self.cluster.hosts
         self.assertEqual(host.pids(), [])

@@ -1,4 +1,3 @@
-#include "core/base/settings.h"
 #include "trainer/apps/train.h"
 #include "trainer/cli/commands.h"
 #include "trainer/devices/device_times.h"
@@ -14,8 +13,6 @@ int run_train(const CommandCall& call) {
   LoadedConfig config =
       load_config(words[0], call.registry, words.subspan(1), options.resume.has_value());
   take_memory_of_profile(config);
-  // mpirun has made its own by now, and says so if it could not.
-  if (!call.settings.under_launcher) (void)usable_temporary_folder();
   return train(config, call.registry, options, call.settings, call.watch);
 }
 

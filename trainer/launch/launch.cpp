@@ -23,6 +23,7 @@
 #include "trainer/launch/launch_folder.h"
 #include "trainer/launch/lost_hosts.h"
 #include "trainer/launch/mpirun_job.h"
+#include "trainer/launch/start_watch.h"
 #include "watch/job_addresses.h"
 #include "watch/side_hub.h"
 
@@ -158,15 +159,14 @@ std::vector<std::string> hosts_of(const LaunchOptions& options) {
   std::vector<std::string> out;
   for (const Host& host : options.hosts) out.push_back(host.name);
   if (!options.hostfile.empty()) out = hosts_of_file(options.hostfile);
-  return out;
+  return out.empty() && !options.slurm.name.empty() ? node_names(options.slurm) : out;
 }
 
 /// The hub for reports on ranks of other nodes, if there are any. Its address is in the ranks'
 /// environment: "" if there is none.
 class Hub {
  public:
-  explicit Hub(const LaunchOptions& options) {
-    const std::vector<std::string> hosts = hosts_of(options);
+  Hub(const LaunchOptions& options, const std::vector<std::string>& hosts) {
     if (are_this_host(hosts) && (!hosts.empty() || !options.in_allocation)) return;
     hub_.emplace(token_, job_addresses(options.tcp_interfaces, hosts));
     setenv(kHubAddress, hub_->addresses().c_str(), 1);
@@ -188,11 +188,12 @@ class Hub {
 /// One start of the job.
 class Attempt {
  public:
-  Attempt(const LaunchOptions& options, const std::vector<std::string>& program,
-          const JobNames& names, const Hub& hub)
+  Attempt(const LaunchOptions& options, const std::vector<std::string>& hosts,
+          const std::vector<std::string>& program, const JobNames& names, const Hub& hub)
       : names_(names),
         max_seconds_(options.max_seconds),
         heard_(hub.listen()),
+        start_(hosts, options.limits.foreign_abort_s, clock_.now_ns()),
         last_ranks_(options.limits),
         job_(mpirun_words({.ranks = options.ranks,
                            .hosts = options.hosts,
@@ -231,6 +232,8 @@ class Attempt {
       }
       const RanksInSight ranks = look_at_ranks(job_.pid(), now_ns, heard_);
       has_begun_ = has_begun_ || !ranks.here.empty();
+      if (!has_begun_ && ranks.elsewhere.empty()) missing_ = start_.look(now_ns);
+      if (!missing_.empty()) return static_cast<int>(ErrorKind::kPeer);
       const Judgement judgement = last_ranks_.judge(now_ns, ranks);
       for (const std::string& warning : judgement.warnings) say("warning: {}", warning);
       if (judgement.fatal.empty()) continue;
@@ -241,13 +244,17 @@ class Attempt {
 
   /// Whether mpirun has come to start a rank on this host, as far as one could see.
   bool has_begun() const { return has_begun_; }
+  /// Why no rank has come to exist, if it was ended for that.
+  const std::vector<std::string>& missing() const { return missing_; }
 
  private:
   const JobNames& names_;
   double max_seconds_;
   bool has_begun_ = false;
+  std::vector<std::string> missing_;
   SteadyClock clock_;
   OtherNodes heard_;
+  StartWatch start_;
   LastRanks last_ranks_;
   MpirunJob job_;
 };
@@ -283,14 +290,6 @@ std::string describe(int code) {
   return fmt::format("a host was lost (mpirun returned {})", code);
 }
 
-std::vector<std::string> host_names(const LaunchOptions& options) {
-  if (!options.hostfile.empty()) return hosts_in_file(options.hostfile);
-  std::vector<std::string> out;
-  out.reserve(options.hosts.size());
-  for (const Host& host : options.hosts) out.push_back(host.name);
-  return out.empty() && !options.slurm.name.empty() ? node_names(options.slurm) : out;
-}
-
 std::vector<std::string> resumed(std::vector<std::string> program) {
   std::erase_if(program, [](const std::string& word) { return word.starts_with("--resume"); });
   program.emplace_back("--resume");
@@ -300,23 +299,25 @@ std::vector<std::string> resumed(std::vector<std::string> program) {
 /// How one start has ended.
 struct Ending {
   int code = 0;
-  bool has_begun = false;  ///< a rank has
+  bool has_begun = false;            ///< a rank has
+  std::vector<std::string> missing;  ///< see Attempt
 };
 
 /// The job with all of its restarts.
 int run_job(const LaunchOptions& options, const HeldSignals& signals, const Saved& saved) {
   const JobNames names;
-  const Hub hub(options);
+  const std::vector<std::string> hosts = hosts_of(options);
+  const Hub hub(options, hosts);
   std::vector<std::string> program{fs::read_symlink("/proc/self/exe").string()};
   program.insert(program.end(), options.command.begin(), options.command.end());
   StopRequest stop;
   const auto run_once = [&] {
-    Attempt attempt(options, program, names, hub);
+    Attempt attempt(options, hosts, program, names, hub);
     const int code = attempt.wait(signals, stop);
-    return Ending{code, attempt.has_begun()};
+    return Ending{code, attempt.has_begun(), attempt.missing()};
   };
   for (int restarts = 0;; ++restarts) {
-    const auto [code, has_begun] = run_once();
+    auto [code, has_begun, lost] = run_once();
     if (stop.at_once) return kInterrupted;
     if (is_final(code)) return code;
     if (stop.since) {
@@ -325,13 +326,12 @@ int run_job(const LaunchOptions& options, const HeldSignals& signals, const Save
       return code_of_failure(code);
     }
     std::string cause = describe(code);
-    if (code != static_cast<int>(ErrorKind::kPeer) && !is_signal(code)) {
-      const std::vector<std::string> lost = describe_lost_hosts(host_names(options));
-      if (!lost.empty()) cause = fmt::format("{}", fmt::join(lost, "; "));
-      if (!lost.empty() && !has_begun) {
-        say("error: {}; no restart can cure that", cause);
-        return static_cast<int>(ErrorKind::kPeer);
-      }
+    if (code != static_cast<int>(ErrorKind::kPeer) && !is_signal(code))
+      lost = describe_lost_hosts(hosts);
+    if (!lost.empty()) cause = fmt::format("{}", fmt::join(lost, "; "));
+    if (!lost.empty() && !has_begun) {
+      say("error: {}; no restart can cure that", cause);
+      return static_cast<int>(ErrorKind::kPeer);
     }
     if (restarts == options.max_restarts) {
       say("{}; {}", cause,

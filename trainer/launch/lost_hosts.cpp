@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <future>
 
 namespace lockstep {
@@ -54,25 +53,20 @@ std::string describe_host(const std::string& host) {
 
 }  // namespace
 
-std::vector<std::string> hosts_in_file(const std::string& path) {
-  std::vector<std::string> out;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t begin = line.find_first_not_of(" \t");
-    if (begin == std::string::npos || line[begin] == '#') continue;
-    out.push_back(line.substr(begin, line.find_first_of(" \t:\r", begin) - begin));
-  }
-  return out;
-}
-
-std::vector<std::string> describe_lost_hosts(const std::vector<std::string>& hosts) {
+std::vector<std::string> silences_of(const std::vector<std::string>& hosts) {
   std::vector<std::future<std::string>> asked;
   asked.reserve(hosts.size());
   for (const std::string& host : hosts)
     asked.push_back(std::async(std::launch::async, describe_host, host));
   std::vector<std::string> out;
-  for (std::future<std::string>& answer : asked)
-    if (std::string sentence = answer.get(); !sentence.empty()) out.push_back(std::move(sentence));
+  out.reserve(hosts.size());
+  for (std::future<std::string>& answer : asked) out.push_back(answer.get());
+  return out;
+}
+
+std::vector<std::string> describe_lost_hosts(const std::vector<std::string>& hosts) {
+  std::vector<std::string> out = silences_of(hosts);
+  std::erase(out, "");
   return out;
 }
 

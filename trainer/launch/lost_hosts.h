@@ -6,12 +6,12 @@
 
 namespace lockstep {
 
-/// The hosts that a hostfile of mpirun names; none if it cannot be read.
-std::vector<std::string> hosts_in_file(const std::string& path);
-
 /// A sentence for each of the hosts whose name has no address, or that does not answer within three
 /// seconds: "the host 'node2' does not answer (No route to host)". A host that refuses a connection
 /// to the port of ssh answers. All are asked at once.
 std::vector<std::string> describe_lost_hosts(const std::vector<std::string>& hosts);
+
+/// The same for each host, in order; "" for one that answers.
+std::vector<std::string> silences_of(const std::vector<std::string>& hosts);
 
 }  // namespace lockstep

@@ -202,12 +202,11 @@ device: {memory_gb: 65536}
         self.refuses(2, f"{lock.parent.resolve()}/.tiny.lock: not a regular file; remove it", "train", "tiny.yaml")
 
     def test_a_tmpdir_that_cannot_be_used(self):
-        for words in (("train", "tiny.yaml"), ("launch", "-n", "2", "--", "train", "tiny.yaml")):
-            for folder, why in (("/nowhere", "No such file or directory"), ("/dev/null", "Not a directory")):
-                done = self.lockstep(*words, env={**os.environ, "TMPDIR": folder})
-                self.assertEqual(done.returncode, 2, done.stderr)
-                self.assertEqual(done.stderr, f"lockstep: error: the folder for temporary files, TMPDIR={folder}, cannot "
-                                 f"be used: {why}; set TMPDIR to one that this user can write to\n")
+        for folder, why in (("/nowhere", "No such file or directory"), ("/dev/null", "Not a directory")):
+            done = self.lockstep("launch", "-n", "2", "--", "train", "tiny.yaml", env={**os.environ, "TMPDIR": folder})
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stderr, f"lockstep: error: the folder for temporary files, TMPDIR={folder}, cannot "
+                             f"be used: {why}; set TMPDIR to one that this user can write to\n")
 
 
 if __name__ == "__main__":

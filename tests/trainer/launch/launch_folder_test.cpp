@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "tests/fixtures/file_contents.h"
 #include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
@@ -73,20 +74,17 @@ TEST(LaunchFolder, LeavesWhatIsNotOfALauncher) {
 TEST(LaunchFolder, StaysWhileAProcessHasItAsItsTmpdir) {
   const TemporaryFolder parent;
   const std::string left = left_in(parent.path());
+  const std::string setting = "TMPDIR=" + left;
   const pid_t sleeper = ::fork();
   if (sleeper == 0) {
-    const std::string setting = "TMPDIR=" + left;
     char* const environment[] = {const_cast<char*>(setting.c_str()), nullptr};
     char* const words[] = {const_cast<char*>("sleep"), const_cast<char*>("1000"), nullptr};
     ::execve("/bin/sleep", words, environment);
     ::_exit(1);
   }
-  const auto has_started = [&] {
-    std::error_code error;
-    return fs::read_symlink(fs::path("/proc") / std::to_string(sleeper) / "exe", error) !=
-           fs::read_symlink("/proc/self/exe");
-  };
-  while (!has_started()) {
+  // The kernel shows a program's name before its environment.
+  const fs::path environment_file = fs::path("/proc") / std::to_string(sleeper) / "environ";
+  while (!contents_of(environment_file).starts_with(setting)) {
   }
   { const LaunchFolder folder(parent.path()); }
   EXPECT_TRUE(fs::exists(left));

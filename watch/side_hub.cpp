@@ -199,7 +199,7 @@ class SideHub::Server {
   }
 
   void send(const CallerPtr& node, const std::string& bytes) {
-    if (node->waiting.size() >= kWaitingFrames) return drop(node);
+    if (!node->to || node->waiting.size() >= kWaitingFrames) return drop(node);
     node->waiting.push_back(node->to->make(bytes));
     if (node->waiting.size() == 1) write_first(node);
   }

@@ -202,7 +202,7 @@ class SideLink::Client {
   }
 
   void send(Line& line, const std::string& bytes) {
-    if (!line.connected || line.sending) {
+    if (!line.connected || line.sending || !line.to) {
       line.waiting = bytes;
       return;
     }

@@ -157,6 +157,7 @@ constexpr const char* kHubToken = "LOCKSTEP_WATCH_TOKEN";
 /// The hosts of the job, as far as they are known before mpirun starts.
 std::vector<std::string> hosts_of(const LaunchOptions& options) {
   std::vector<std::string> out;
+  out.reserve(options.hosts.size());
   for (const Host& host : options.hosts) out.push_back(host.name);
   if (!options.hostfile.empty()) out = hosts_of_file(options.hostfile);
   return out.empty() && !options.slurm.name.empty() ? node_names(options.slurm) : out;

@@ -41,6 +41,7 @@ std::vector<std::string> StartWatch::look(std::int64_t now_ns) {
     take_answers(now_ns);
   } else if (asked_ns_ < 0 || seconds_from(asked_ns_, now_ns) >= kAskEvery) {
     std::vector<std::string> names;
+    names.reserve(hosts_.size());
     for (const Host& host : hosts_) names.push_back(host.name);
     answers_ = std::async(std::launch::async, [names] { return silences_of(names); });
     asked_ns_ = now_ns;

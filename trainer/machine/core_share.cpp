@@ -108,14 +108,14 @@ CoreShare share_of(std::size_t place, const std::vector<RankCores>& ranks,
                         most > 1 ? fmt::format(" for {} ranks", most) : "");
   if (!out.processors.empty())
     out.why += fmt::format(" of NUMA node {}", by_number.at(near[0]).node);
-  if (!ranks[place].quota) return out;
+  const std::optional<double>& quota = ranks[place].quota;
+  if (!quota) return out;
   const auto sharers = std::ranges::count(ranks, ranks[place].group, &RankCores::group);
-  const int allowed =
-      static_cast<int>(*ranks[place].quota / static_cast<double>(sharers) + kRounding);
+  const int allowed = static_cast<int>(*quota / static_cast<double>(sharers) + kRounding);
   if (allowed >= out.threads) return out;
   out.threads = std::max(1, allowed);
-  out.why = fmt::format("a quota of {:g} cores{}", *ranks[place].quota,
-                        ranks_text(static_cast<std::size_t>(sharers)));
+  out.why =
+      fmt::format("a quota of {:g} cores{}", *quota, ranks_text(static_cast<std::size_t>(sharers)));
   return out;
 }
 

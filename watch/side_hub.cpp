@@ -199,8 +199,9 @@ class SideHub::Server {
   }
 
   void send(const CallerPtr& node, const std::string& bytes) {
-    if (!node->to || node->waiting.size() >= kWaitingFrames) return drop(node);
-    node->waiting.push_back(node->to->make(bytes));
+    std::optional<SealedFrames>& to = node->to;
+    if (!to || node->waiting.size() >= kWaitingFrames) return drop(node);
+    node->waiting.push_back(to->make(bytes));
     if (node->waiting.size() == 1) write_first(node);
   }
 

@@ -16,7 +16,7 @@ class StartWatch {
   /// For which a host that has answered before may be silent.
   static constexpr double kPatience = 10;
   /// The same for one that never did: a firewall may hide it.
-  static constexpr double kLongPatience = 30;
+  static constexpr double kLongPatience = 60;
 
   /// `max_seconds`: until the first rank must exist.
   StartWatch(std::vector<std::string> hosts, double max_seconds, std::int64_t now_ns);

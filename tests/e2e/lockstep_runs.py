@@ -404,9 +404,12 @@ class EndToEndTest(unittest.TestCase):
 
 
 def corpus(folder, size=120_000):
-    """A text file of as many characters."""
+    """A text file of as many characters. It appears whole: tests that run at once may ask for the same one."""
     path = Path(folder) / "corpus.txt"
-    path.write_text(made_data.text(size))
+    descriptor, fresh = tempfile.mkstemp(dir=folder)
+    with open(descriptor, "w") as file:
+        file.write(made_data.text(size))
+    os.replace(fresh, path)
     return path
 
 

@@ -455,6 +455,19 @@ def yaml_text(config):
                    for section, keys in sections.items())
 
 
+def small_mlp(**changes):
+    """The config of a model that trains in no time."""
+    config = {
+        "model.name": "mlp", "model.input_size": 40, "model.hidden_sizes": [64, 32],
+        "data.type": "synthetic", "data.num_samples": 256,
+        "training.global_batch_size": 8, "training.micro_batch_size": 2,
+        "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
+        "logging.interval": 1, "logging.tensorboard": False,
+    }
+    config.update({key.replace("__", "."): value for key, value in changes.items()})
+    return config
+
+
 def small_gpt(text, **changes):
     """A GPT that trains in a second, with everything on that could break reproducibility: dropout,
     clipping, a changing learning rate, 8 micro-batches a step."""

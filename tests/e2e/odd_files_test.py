@@ -134,8 +134,4 @@ class OddFiles(EndToEndTest):
 
 
 if __name__ == "__main__":
-    started = time.monotonic()
-    try:
-        lockstep_runs.main()
-    finally:
-        print(f"odd_files: {time.monotonic() - started:.0f} s")
+    lockstep_runs.main()

@@ -3,7 +3,6 @@ threads, with any buckets, and after any sequence of kills and resumes."""
 import itertools
 import re
 import signal
-import time
 
 import h5py
 
@@ -273,8 +272,4 @@ class OneHashOfAugmentedImages(EndToEndTest):
 
 
 if __name__ == "__main__":
-    started = time.monotonic()
-    try:
-        lockstep_runs.main()
-    finally:
-        print(f"one_hash: {time.monotonic() - started:.0f} s")
+    lockstep_runs.main()

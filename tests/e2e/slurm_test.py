@@ -1,10 +1,10 @@
 """The commands of CLUSTERS.md under a Slurm of the test's own (slurm_cluster.py), as the page writes them: only the model
 and the numbers of ranks and threads are smaller."""
+import functools
 import os
 import re
 import signal
 import tempfile
-import time
 from pathlib import Path
 
 import lockstep_runs
@@ -16,18 +16,9 @@ ENDLESS = 10_000_000
 PAGE = Path(__file__).parents[2] / "CLUSTERS.md"
 
 
-def small_mlp(**changes):
-    config = {
-        "model.name": "mlp", "model.input_size": 40, "model.hidden_sizes": [64, 32],
-        "data.type": "synthetic", "data.num_samples": 256,
-        "training.max_steps": ENDLESS, "training.global_batch_size": 24, "training.micro_batch_size": 3,
-        "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
-        "checkpoint.keep_last": 3,
-        "distributed.stall_warn_s": 5, "distributed.stall_abort_s": 30,
-        "logging.interval": 1, "logging.tensorboard": False,
-    }
-    config.update({key.replace("__", "."): value for key, value in changes.items()})
-    return config
+small_mlp = functools.partial(lockstep_runs.small_mlp, training__max_steps=ENDLESS, training__global_batch_size=24,
+                              training__micro_batch_size=3, checkpoint__keep_last=3, distributed__stall_warn_s=5,
+                              distributed__stall_abort_s=30)
 
 
 def page_blocks():
@@ -249,8 +240,4 @@ class Slurm(EndToEndTest):
 
 if __name__ == "__main__":
     slurm_cluster.require()
-    started = time.monotonic()
-    try:
-        lockstep_runs.main()
-    finally:
-        print(f"slurm: {time.monotonic() - started:.0f} s")
+    lockstep_runs.main()

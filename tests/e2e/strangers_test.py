@@ -1,4 +1,5 @@
 """Strangers who call the hub of a job of two hosts: the job does not notice."""
+import functools
 import json
 import os
 import subprocess
@@ -17,18 +18,9 @@ STRANGERS = (200, 30, 20)  # idle, slow and fuzzed ones
 SECONDS = 6
 
 
-def small_mlp(**changes):
-    config = {
-        "model.name": "mlp", "model.input_size": 40, "model.hidden_sizes": [64, 32],
-        "data.type": "synthetic", "data.num_samples": 256,
-        "training.max_steps": ENDLESS, "training.global_batch_size": 8, "training.micro_batch_size": 2,
-        "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
-        "checkpoint.keep_last": 2, "checkpoint.save_interval": 50,
-        "distributed.stall_warn_s": 30, "distributed.stall_abort_s": 60,
-        "logging.interval": 1, "logging.tensorboard": False,
-    }
-    config.update({key.replace("__", "."): value for key, value in changes.items()})
-    return config
+small_mlp = functools.partial(lockstep_runs.small_mlp, training__max_steps=ENDLESS, checkpoint__keep_last=2,
+                              checkpoint__save_interval=50, distributed__stall_warn_s=30,
+                              distributed__stall_abort_s=60)
 
 
 def sockets_of(pid):
@@ -166,8 +158,4 @@ class Leftovers(EndToEndTest):
 
 if __name__ == "__main__":
     cluster.require()
-    started = time.monotonic()
-    try:
-        lockstep_runs.main()
-    finally:
-        print(f"strangers: {time.monotonic() - started:.0f} s")
+    lockstep_runs.main()

@@ -1,5 +1,6 @@
 """Jobs over several nodes, which are namespaces of this machine: one hash for any placement of ranks; a
 lost node or network ends the job."""
+import functools
 import json
 import signal
 import subprocess
@@ -18,19 +19,10 @@ STALL_S = 2
 GRACE_S = 10
 
 
-def small_mlp(**changes):
-    config = {
-        "model.name": "mlp", "model.input_size": 40, "model.hidden_sizes": [64, 32],
-        "data.type": "synthetic", "data.num_samples": 256,
-        "training.max_steps": 12, "training.global_batch_size": 24, "training.micro_batch_size": 3,
-        "training.gradient_clip_norm": 0.5,
-        "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
-        "distributed.bucket_mb": 0.005, "distributed.first_bucket_mb": 0.001,
-        "distributed.stall_warn_s": 1, "distributed.stall_abort_s": STALL_S,
-        "logging.interval": 1, "logging.tensorboard": False,
-    }
-    config.update({key.replace("__", "."): value for key, value in changes.items()})
-    return config
+small_mlp = functools.partial(lockstep_runs.small_mlp, training__max_steps=12, training__global_batch_size=24,
+                              training__micro_batch_size=3, training__gradient_clip_norm=0.5,
+                              distributed__bucket_mb=0.005, distributed__first_bucket_mb=0.001,
+                              distributed__stall_warn_s=1, distributed__stall_abort_s=STALL_S)
 
 
 class Nodes(EndToEndTest):
@@ -193,8 +185,4 @@ class LostNodes(EndToEndTest):
 
 if __name__ == "__main__":
     cluster.require()
-    started = time.monotonic()
-    try:
-        lockstep_runs.main()
-    finally:
-        print(f"two_nodes: {time.monotonic() - started:.0f} s")
+    lockstep_runs.main()

@@ -32,7 +32,9 @@ class DateClock final : public Clock {
 };
 
 /// Null if the kernel does not count such waits.
-std::function<std::int64_t()> core_wait_reader(CoreWait& core_wait) {
+std::function<std::int64_t()> core_wait_reader(Device& device) {
+  device.synchronize();  // its thread has started, and so is counted
+  CoreWait& core_wait = device.core_wait();
   if (!core_wait.read_longest_ns()) return nullptr;
   return [&core_wait] { return core_wait.read_longest_ns().value_or(0); };
 }
@@ -75,7 +77,7 @@ Profiling::Profiling(const ProfileConfig& config, Engine& engine, SpanStream& sp
       return device->costs_of(step);
     };
   ledger_.emplace(engine.programs(), lower_bounds_of_bundles(limits_, cores), Ledger::kMaxPrograms,
-                  std::move(costs), core_wait_reader(device_.core_wait()));
+                  std::move(costs), core_wait_reader(device_));
   spans.listen(*ledger_, Ledger::kKinds);
   spans.listen(bucket_times_, BucketTimes::kKinds);
 }

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <utility>
 
-#include "trainer/launch/lost_hosts.h"
-
 namespace lockstep {
 namespace {
 
@@ -16,8 +14,9 @@ double seconds_from(std::int64_t from_ns, std::int64_t to_ns) {
 
 }  // namespace
 
-StartWatch::StartWatch(std::vector<std::string> hosts, double max_seconds, std::int64_t now_ns)
-    : max_seconds_(max_seconds), begin_ns_(now_ns) {
+StartWatch::StartWatch(std::vector<std::string> hosts, double max_seconds, std::int64_t now_ns,
+                       Ask ask)
+    : max_seconds_(max_seconds), ask_(std::move(ask)), begin_ns_(now_ns) {
   for (std::string& name : hosts)
     hosts_.push_back({.name = std::move(name), .answered_ns = now_ns});
 }
@@ -43,7 +42,7 @@ std::vector<std::string> StartWatch::look(std::int64_t now_ns) {
     std::vector<std::string> names;
     names.reserve(hosts_.size());
     for (const Host& host : hosts_) names.push_back(host.name);
-    answers_ = std::async(std::launch::async, [names] { return silences_of(names); });
+    answers_ = std::async(std::launch::async, [this, names] { return ask_(names); });
     asked_ns_ = now_ns;
   }
   std::vector<std::string> out;

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <string>
 #include <vector>
+
+#include "trainer/launch/lost_hosts.h"
 
 namespace lockstep {
 
@@ -18,8 +21,12 @@ class StartWatch {
   /// The same for one that never did: a firewall may hide it.
   static constexpr double kLongPatience = 60;
 
+  /// As silences_of(): it may take seconds, and is called on another thread.
+  using Ask = std::function<std::vector<std::string>(const std::vector<std::string>& hosts)>;
+
   /// `max_seconds`: until the first rank must exist.
-  StartWatch(std::vector<std::string> hosts, double max_seconds, std::int64_t now_ns);
+  StartWatch(std::vector<std::string> hosts, double max_seconds, std::int64_t now_ns,
+             Ask ask = silences_of);
 
   /// Call it now and then while there are no ranks. Sentences that say why there will be none: on
   /// hosts that do not answer, or on the limit. Empty: wait on.
@@ -36,6 +43,7 @@ class StartWatch {
 
   std::vector<Host> hosts_;
   double max_seconds_;
+  Ask ask_;
   std::int64_t begin_ns_;
   std::int64_t asked_ns_ = -1;
   std::future<std::vector<std::string>> answers_;  ///< of all hosts, in order; valid while asked

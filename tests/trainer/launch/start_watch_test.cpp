@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -31,6 +32,17 @@ TEST(StartWatch, WaitsLongForAHostThatNeverAnswered) {
   StartWatch watch({"127.0.0.1", "node.invalid"}, 1800, 0);
   EXPECT_THAT(word_at(watch, 59), IsEmpty());
   EXPECT_THAT(word_at(watch, 61), ElementsAre(HasSubstr("'node.invalid' has no address")));
+}
+
+TEST(StartWatch, WaitsShortlyForAHostThatHasAnswered) {
+  std::atomic<bool> is_cut{false};
+  StartWatch watch({"node1", "node2"}, 1800, 0, [&](const std::vector<std::string>&) {
+    return std::vector<std::string>{"", is_cut ? "node2 is silent" : ""};
+  });
+  EXPECT_THAT(word_at(watch, 4), IsEmpty());
+  is_cut = true;
+  EXPECT_THAT(word_at(watch, 13), IsEmpty()) << "it answered at second 4";
+  EXPECT_THAT(word_at(watch, 15), ElementsAre("node2 is silent"));
 }
 
 TEST(StartWatch, WaitsForHostsThatAnswer) {

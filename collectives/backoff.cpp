@@ -14,12 +14,6 @@ void pause_core() {
   _mm_pause();
 }
 
-bool has_cores_for(int threads) {
-  const double online = online_cores();
-  const double cores = std::min(core_quota().value_or(online), online);
-  return threads <= cores && runnable_threads() > 1;
-}
-
 bool may_spin(int ranks_on_node) {
   return has_cores_for(ranks_on_node);
 }

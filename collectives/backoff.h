@@ -15,9 +15,6 @@ void pause_core();
 /// the whole process, a spinning thread takes the core from the work that it waits for.
 bool may_spin(int ranks_on_node);
 
-/// Whether this many threads can run at once on the cores that this process may use.
-bool has_cores_for(int threads);
-
 /// Waits between two polls; `attempt` counts the polls of one wait from 0. The first 2,000 spin for
 /// one pause each (if `spin`). Later ones sleep: 20 us at first, and up to 200 us after a longer
 /// wait, so that a rank that waits for a slow one leaves the cores to it.

@@ -9,8 +9,8 @@
 #include <future>
 #include <utility>
 
-#include "collectives/backoff.h"
 #include "collectives/header.h"
+#include "core/base/cores.h"
 #include "core/base/error.h"
 #include "core/base/thread_pool.h"
 

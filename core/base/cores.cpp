@@ -70,4 +70,10 @@ int runnable_threads() {
   return quota ? std::max(1, std::min(usable_cores(), static_cast<int>(*quota))) : usable_cores();
 }
 
+bool has_cores_for(int threads) {
+  const double online = online_cores();
+  const double cores = std::min(core_quota().value_or(online), online);
+  return threads <= cores && runnable_threads() > 1;
+}
+
 }  // namespace lockstep

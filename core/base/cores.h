@@ -27,4 +27,8 @@ std::optional<double> core_quota(const std::vector<std::string>& groups = contro
 /// whole cores of the quota; at least 1.
 int runnable_threads();
 
+/// Whether so many threads, of all processes of a job on this machine, can run at once; never on
+/// one core.
+bool has_cores_for(int threads);
+
 }  // namespace lockstep

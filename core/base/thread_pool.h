@@ -1,10 +1,15 @@
 // The device's cores. parallel_for splits work over a fixed number of threads; the caller is one of
 // them. The division of work never changes results: tasks write disjoint outputs.
+//
+// Many kernels take less time than it takes to wake a thread. So a worker takes part in a call only
+// if it is awake before the tasks have run out, and the caller waits for tasks that a worker has
+// begun, never for a worker that still sleeps. Between two calls a worker spins for a moment, if it
+// may, before it sleeps.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -14,13 +19,17 @@
 
 namespace lockstep {
 
+struct PoolOptions {
+  std::function<void()> on_start = {};  ///< runs first on every worker
+  Activity activity = {};               ///< counts tasks as progress, a few at a time
+  bool spin = true;                     ///< workers may spin; false if others need the cores
+};
+
 class ThreadPool {
  public:
   /// `threads` >= 1 counts the caller; threads - 1 workers are started, each with denormals
-  /// flushed. `on_start` runs first on every worker. Tasks are counted as the activity's progress,
-  /// a few at a time.
-  explicit ThreadPool(int threads, const std::function<void()>& on_start = {},
-                      Activity activity = {});
+  /// flushed. Error kUsage beyond 4,096 threads.
+  explicit ThreadPool(int threads, PoolOptions options = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -32,21 +41,22 @@ class ThreadPool {
   void parallel_for(std::int64_t count, const std::function<void(std::int64_t)>& task);
 
  private:
-  void worker(const std::function<void()>& on_start);
+  void worker();
+  bool join_next_call(std::uint32_t& seen);
+  std::uint32_t wait_for_change(std::uint32_t state);
+  void close();
   void drain();
 
-  Activity activity_;
-  std::vector<std::thread> workers_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::condition_variable done_;
+  PoolOptions options_;
+  /// The call that runs: its number, whether workers may still join it, and how many have.
+  std::atomic<std::uint32_t> state_{0};
+  std::atomic<bool> stop_{false};
   const std::function<void(std::int64_t)>* task_ = nullptr;
   std::int64_t count_ = 0;
   std::atomic<std::int64_t> next_{0};
-  std::uint64_t generation_ = 0;
-  int busy_ = 0;
-  bool stop_ = false;
+  std::mutex error_mutex_;
   std::exception_ptr error_;
+  std::vector<std::thread> workers_;
 };
 
 /// Sets flush-to-zero and denormals-are-zero on the calling thread. Every thread that does

@@ -79,7 +79,9 @@ Device::Device(const DeviceOptions& options, SpanStream& spans)
       spans_(spans),
       allocator_(options.memory_bytes, options.host_bytes),
       pool_(std::make_unique<ThreadPool>(
-          options.threads, [this] { core_wait_.add_this_thread(); }, options.activity)),
+          options.threads, PoolOptions{.on_start = [this] { core_wait_.add_this_thread(); },
+                                       .activity = options.activity,
+                                       .spin = options.may_spin})),
       stream_(
           std::make_unique<Worker>(static_cast<std::size_t>(options.queue_depth), &core_wait_)) {
   for (int i = 0; i < options.transfer_threads; ++i)

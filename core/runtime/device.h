@@ -29,6 +29,7 @@ struct DeviceOptions {
   int threads = 1;               ///< cores that run one kernel
   int queue_depth = 2;           ///< executions that may wait in the stream
   int transfer_threads = 1;      ///< host to device copies that run at once
+  bool may_spin = true;          ///< its cores may spin between two kernels
   Activity activity = {};        ///< counts commands, tasks and copies
 
   /// The number of steps that a host has started and not read yet, if it reads them queue_depth

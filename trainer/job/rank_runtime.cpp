@@ -42,6 +42,8 @@ DeviceOptions device_options(const Config& config, const Topology& topology, Act
   out.threads = static_cast<int>(config.device.threads);
   out.queue_depth = static_cast<int>(config.device.queue_depth);
   out.transfer_threads = static_cast<int>(config.data.host_to_device_transfer_threads);
+  const auto ranks = static_cast<int>(topology.ranks_of(topology.node()).size());
+  out.may_spin = has_cores_for(ranks * out.threads);
   return out;
 }
 

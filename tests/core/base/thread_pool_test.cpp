@@ -1,7 +1,9 @@
 #include "core/base/thread_pool.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -9,12 +11,27 @@
 namespace lockstep {
 namespace {
 
-class PoolOf : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Threads, PoolOf, testing::Values(1, 2, 3, 8));
+struct PoolKind {
+  int threads;
+  bool spin;
+};
+
+class PoolOf : public testing::TestWithParam<PoolKind> {
+ protected:
+  PoolOptions options() const { return {.spin = GetParam().spin}; }
+  int threads() const { return GetParam().threads; }
+};
+INSTANTIATE_TEST_SUITE_P(Threads, PoolOf,
+                         testing::Values(PoolKind{1, true}, PoolKind{2, true}, PoolKind{3, true},
+                                         PoolKind{8, true}, PoolKind{2, false}, PoolKind{8, false}),
+                         [](const testing::TestParamInfo<PoolKind>& kind) {
+                           return fmt::format("{}{}", kind.param.threads,
+                                              kind.param.spin ? "" : "WithoutSpinning");
+                         });
 
 TEST_P(PoolOf, CallsEveryIndexOnce) {
-  ThreadPool pool(GetParam());
-  EXPECT_EQ(pool.threads(), GetParam());
+  ThreadPool pool(threads(), options());
+  EXPECT_EQ(pool.threads(), threads());
   for (const std::int64_t count : {0, 1, 2, 7, 1000}) {
     std::vector<std::atomic<int>> calls(static_cast<std::size_t>(count));
     pool.parallel_for(count, [&](std::int64_t i) { ++calls[static_cast<std::size_t>(i)]; });
@@ -23,7 +40,7 @@ TEST_P(PoolOf, CallsEveryIndexOnce) {
 }
 
 TEST_P(PoolOf, WritesAreVisibleToTheCallerAfterManyRounds) {
-  ThreadPool pool(GetParam());
+  ThreadPool pool(threads(), options());
   std::vector<std::int64_t> sums(5, 0);  // not atomic: the rounds order the accesses
   for (int round = 0; round < 2000; ++round) {
     pool.parallel_for(5, [&](std::int64_t i) { sums[static_cast<std::size_t>(i)] += i + round; });
@@ -34,7 +51,7 @@ TEST_P(PoolOf, WritesAreVisibleToTheCallerAfterManyRounds) {
 }
 
 TEST_P(PoolOf, RethrowsAndStaysUsable) {
-  ThreadPool pool(GetParam());
+  ThreadPool pool(threads(), options());
   for (int round = 0; round < 100; ++round) {
     EXPECT_THROW(pool.parallel_for(50,
                                    [](std::int64_t i) {
@@ -48,7 +65,7 @@ TEST_P(PoolOf, RethrowsAndStaysUsable) {
 }
 
 TEST_P(PoolOf, RethrowsOneOfManyFailures) {
-  ThreadPool pool(GetParam());
+  ThreadPool pool(threads(), options());
   EXPECT_THROW(pool.parallel_for(100, [](std::int64_t) { throw std::logic_error("all"); }),
                std::logic_error);
 }
@@ -57,10 +74,12 @@ TEST_P(PoolOf, RunsTheStartHookOnEveryWorkerBeforeItsFirstTask) {
   std::mutex mutex;
   std::set<std::thread::id> started;
   {
-    ThreadPool pool(GetParam(), [&] {
+    PoolOptions with_hook = options();
+    with_hook.on_start = [&] {
       const std::lock_guard lock(mutex);
       started.insert(std::this_thread::get_id());
-    });
+    };
+    ThreadPool pool(threads(), with_hook);
     const auto caller = std::this_thread::get_id();
     pool.parallel_for(100, [&](std::int64_t) {
       const std::lock_guard lock(mutex);
@@ -68,7 +87,7 @@ TEST_P(PoolOf, RunsTheStartHookOnEveryWorkerBeforeItsFirstTask) {
                   started.contains(std::this_thread::get_id()));
     });
   }
-  EXPECT_EQ(started.size(), static_cast<std::size_t>(GetParam() - 1));
+  EXPECT_EQ(started.size(), static_cast<std::size_t>(threads() - 1));
 }
 
 TEST(ThreadPool, TheCallerTakesPart) {
@@ -76,6 +95,15 @@ TEST(ThreadPool, TheCallerTakesPart) {
   pool.parallel_for(3, [caller = std::this_thread::get_id()](std::int64_t) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
   });
+}
+
+TEST(ThreadPool, ACallDoesNotWaitForAWorkerThatHasNotJoinedIt) {
+  std::latch worker_may_start(1);
+  ThreadPool pool(2, {.on_start = [&] { worker_may_start.wait(); }});
+  int calls = 0;
+  pool.parallel_for(10, [&](std::int64_t) { ++calls; });
+  EXPECT_EQ(calls, 10);
+  worker_may_start.count_down();
 }
 
 /// Whether arithmetic of this thread flushes denormals, in and out.

@@ -70,7 +70,7 @@ std::vector<std::string> outputs_of(const LoadedPlan& loaded, int threads) {
   const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
   memory.arena = arena->data();
   const auto communicator = make_single_communicator();
-  ThreadPool pool(threads, [] { flush_denormals(); });
+  ThreadPool pool(threads, {.on_start = [] { flush_denormals(); }});
   run_plan(loaded, memory, {pool, *communicator, 0, {}});
   std::vector<std::string> out;
   for (const HostTensor& output : outputs)

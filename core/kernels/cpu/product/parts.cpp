@@ -1,6 +1,7 @@
 #include "core/kernels/cpu/product/parts.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/kernels/cpu/base/scratch_slots.h"
 #include "core/kernels/cpu/product/tuning.h"
@@ -23,9 +24,19 @@ Grid tall_rows(const Problem& p) {
       tuning::parts::kRowStep, needs_scratch ? kMaxScratchTasks : ScratchSlots::kMaxSlots);
 }
 
+bool needs_long_parts(const Problem& p) {
+  return aliases_a(p) && !copies_a(p);
+}
+
 std::int64_t min_rows(const Problem& p) {
-  if (aliases_a(p) && !copies_a(p)) return tuning::aliased::kPartRows;
+  if (needs_long_parts(p)) return tuning::aliased::kPartRows;
   return prepares_b(p) ? tuning::parts::kPreparedRows : tuning::parts::kRows;
+}
+
+/// Whether halves of a product that is too small for more parts pay for a second thread.
+bool pays_in_halves(const Problem& p, bool by_rows) {
+  if (p.m * p.n * p.k < tuning::halves::kWork || needs_long_parts(p)) return false;
+  return by_rows ? p.m >= 2 * tuning::halves::kRows : p.n >= 2 * tuning::halves::kColumns;
 }
 
 }  // namespace
@@ -66,7 +77,10 @@ Parts divide(const Problem& p) {
   const std::int64_t max_tasks =
       std::clamp<std::int64_t>(by_rows ? p.m / min_rows(p) : p.n / tuning::parts::kColumns, 1,
                                packs ? tuning::parts::kPackedTasks : kMaxScratchTasks);
-  const std::int64_t tasks = count_tasks(p, tuning::parts::kWork, max_tasks);
+  // A power of two: 2, 4 or 8 threads get equal shares.
+  std::int64_t tasks = static_cast<std::int64_t>(
+      std::bit_floor(static_cast<std::uint64_t>(count_tasks(p, tuning::parts::kWork, max_tasks))));
+  if (tasks == 1 && pays_in_halves(p, by_rows)) tasks = 2;
   if (by_rows) {
     out.rows = make_grid(p.m, (p.m + tasks - 1) / tasks, tuning::parts::kRowStep);
   } else {

@@ -135,7 +135,7 @@ struct DistributedConfig {
 
 struct DeviceConfig {
   double memory_gb = 4.0;
-  std::int64_t threads = 1;
+  std::int64_t threads = kAutoThreads;
   std::int64_t queue_depth = 2;
   MaxIsa max_isa = MaxIsa::kAuto;
   std::string compile_cache = "auto";  ///< a folder, "auto" for the user's cache folder, or "off"

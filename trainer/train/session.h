@@ -33,7 +33,7 @@ struct ProcessCall;
 /// profile that `lockstep config schema` lists, and training.deterministic.
 struct SessionOptions {
   double memory_gb = 4.0;       ///< of the device, a hard limit
-  int threads = 1;              ///< cores that run one kernel; 0: the rank's share of the host's
+  int threads = 0;              ///< cores that run one kernel; 0: the rank's share of the host's
   bool deterministic = true;    ///< the same result on any number of ranks
   bool metrics_report = false;  ///< print all counters and times when the session ends
 };

@@ -1,9 +1,12 @@
 """A program with its own model (examples/own_model): one hash on any number of ranks, through kills and
 resumes; errors become exit codes."""
+import os
 import re
 import signal
+from pathlib import Path
 
-from lockstep_runs import EndToEndTest, Job, main
+from lockstep_runs import EndToEndTest, Job, main, program
+from processes import descendants, ranks_among
 
 PROGRAM = "bin/own_model"
 
@@ -63,6 +66,30 @@ class OwnModel(EndToEndTest):
         self.assertEqual(self.train("stopped").code, 0)
         self.assertEqual(self.train("whole2").code, 0)
         self.assertEqual(self.hash_of("stopped"), self.hash_of("whole2"))
+
+    def test_launch_starts_it_again_when_a_rank_is_lost(self):
+        self.assertEqual(self.train("whole3").code, 0)
+        folder = self.folder / "launched"
+        folder.mkdir()
+        mine = Path(program("lockstep")).parent / PROGRAM
+        job = Job(["launch", "-n", "2", "--", os.path.relpath(mine, folder), "device.threads=1"], self.folder,
+                  cwd=folder)
+
+        job.wait_until(lambda: len(ranks_among(descendants(job.process.pid))) == 2, "both ranks")
+        os.kill(ranks_among(descendants(job.process.pid))[1], signal.SIGKILL)
+        outcome = job.wait()
+        self.assertEqual(outcome.code, 0, outcome)
+        self.assertIn("restart 1 of 3, with the same words", outcome.err)
+        self.assertEqual(self.hash_of("launched"), self.hash_of("whole3"))
+
+    def test_launch_names_a_program_that_is_none(self):
+        outcome = self.lockstep("launch", "-n", "2", "--", "./nothing", cwd=self.folder)
+        self.assertEqual((outcome.code, outcome.errors), (2, ["cannot launch './nothing': no such program"]))
+        (self.folder / "text").write_text("no program")
+        outcome = self.lockstep("launch", "-n", "2", "--", "./text", cwd=self.folder)
+        self.assertEqual((outcome.code, outcome.errors), (2, ["cannot launch './text': it is not executable"]))
+        outcome = self.lockstep("launch", "-n", "2", "--", "mine")
+        self.assertIn("a program of your own is named by a path: ./mine", outcome.err)
 
     def test_a_wrong_setting_ends_with_2_and_names_it(self):
         outcome = self.train("typo", None, "device.thread=2")

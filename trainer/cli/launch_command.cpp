@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -35,6 +37,15 @@ WatchLimits limits_of_run(std::span<const std::string> words, const Registry& re
   return watch_limits(SavedRun(arguments.positionals()[0]).config_file(registry));
 }
 
+/// Of a program of the user; other hosts know it by the same path.
+std::string program_path(const std::string& word) {
+  const std::filesystem::path path = std::filesystem::absolute(word).lexically_normal();
+  LS_USER_CHECK(std::filesystem::is_regular_file(path), "cannot launch '{}': no such program",
+                word);
+  LS_USER_CHECK(access(path.c_str(), X_OK) == 0, "cannot launch '{}': it is not executable", word);
+  return path.string();
+}
+
 int run_launch(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const auto ranks = arguments.integer("ranks", 1, kMaxJobRanks);
@@ -58,9 +69,16 @@ int run_launch(const CommandCall& call) {
   LS_USER_CHECK(!options.requeue || !options.slurm.name.empty(),
                 "--requeue is for a job of Slurm, and this process is in none");
   const std::string& command = options.command[0];
-  LS_USER_CHECK(command == "train" || command == "eval" || command == "generate",
-                "cannot launch '{}': the commands for several ranks are train, eval and generate",
-                command);
+  if (command.find('/') != std::string::npos) {
+    options.program = program_path(command);
+    options.command.erase(options.command.begin());
+    return launch(options);
+  }
+  LS_USER_CHECK(
+      command == "train" || command == "eval" || command == "generate",
+      "cannot launch '{}': the commands for several ranks are train, eval and generate; a "
+      "program of your own is named by a path: ./{}",
+      command, command);
   const auto words = std::span<const std::string>(options.command).subspan(1);
   if (command == "train")
     prepare_training(words, call.registry, options);
@@ -81,6 +99,9 @@ CliCommand launch_command() {
           .details =
               "Example: lockstep launch -n 4 --hosts node1,node2 -- train gpt.yaml --resume\n"
               "A job that loses a rank or a host, or stalls, resumes from its last checkpoint.\n"
+              "A COMMAND with a slash is a program of your own on the library, which is started\n"
+              "again with the same words: lockstep launch -n 4 -- ./mine WORDS. It resumes if its\n"
+              "TrainerOptions ask for that (.checkpoint = {.resume = \"auto\"}).\n"
               "SIGTERM, SIGINT or SIGUSR1 saves a checkpoint and ends with exit code 75; a second\n"
               "SIGINT ends at once. OpenMPI's own settings are read from OMPI_MCA_* variables.\n",
           .options =

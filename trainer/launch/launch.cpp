@@ -309,7 +309,9 @@ int run_job(const LaunchOptions& options, const HeldSignals& signals, const Save
   const JobNames names;
   const std::vector<std::string> hosts = hosts_of(options);
   const Hub hub(options, hosts);
-  std::vector<std::string> program{fs::read_symlink("/proc/self/exe").string()};
+  const bool is_own = !options.program.empty();
+  std::vector<std::string> program{is_own ? options.program
+                                          : fs::read_symlink("/proc/self/exe").string()};
   program.insert(program.end(), options.command.begin(), options.command.end());
   StopRequest stop;
   const auto run_once = [&] {
@@ -342,7 +344,9 @@ int run_job(const LaunchOptions& options, const HeldSignals& signals, const Save
     const bool has_saved = saved.changed();
     if (has_saved) program = resumed(std::move(program));
     say("{}; restart {} of {}, {}", cause, restarts + 1, options.max_restarts,
-        has_saved ? "from the last checkpoint" : "from the start: nothing was saved yet");
+        is_own      ? "with the same words"
+        : has_saved ? "from the last checkpoint"
+                    : "from the start: nothing was saved yet");
   }
 }
 

@@ -19,7 +19,8 @@ struct LaunchOptions {
   int max_restarts = 0;
   bool in_allocation = false;        ///< without hosts and hostfile, mpirun may find other hosts
   std::string tcp_interfaces;        ///< the interfaces that reach the other hosts; empty for any
-  std::vector<std::string> command;  ///< of lockstep: {"train", "CONFIG", ...}
+  std::string program;               ///< its path; empty for lockstep itself
+  std::vector<std::string> command;  ///< its words: {"train", "CONFIG", ...}
   WatchLimits limits;                ///< of the command, as far as they are known on this machine
   /// The folder on this machine to which the command writes checkpoints; empty if it writes none.
   std::string checkpoints;
@@ -37,8 +38,9 @@ struct LaunchOptions {
 ///   have time to save; 130 at once after a second SIGINT at least a second later.
 ///
 /// A job that was lost, stalled, or failed for a reason that is not in its input (codes 2 to 6) is
-/// started again: with --resume if it has saved a checkpoint, else from the start. It is not if
-/// mpirun could start no rank and a host has no address or does not answer.
+/// started again: with --resume if it has saved a checkpoint, else from the start; another program
+/// than lockstep with the same words. It is not if mpirun could start no rank and a host has no
+/// address or does not answer.
 ///
 /// With `requeue`, the batch job of Slurm is requeued after 75, and after a 7 that another
 /// allocation may cure: if the job has saved a checkpoint in this one, or was requeued less often

@@ -48,7 +48,7 @@ ALLOWED = {
     "checkpoint/hdf5_reader": ["core/base"],
     "checkpoint": ["checkpoint/hdf5_reader"],
     "trainer/settings": ["data/samples", "core/virtual_time"],
-    "trainer/hub": ["core/nn", "checkpoint"],
+    "trainer/hub": ["trainer/settings", "core/nn", "checkpoint"],
     "trainer/task": ["trainer/settings", "core/nn", "core/runtime", "data/images", "data/tokenizers"],
     "trainer/models": ["trainer/task", "trainer/hub"],
     "trainer/datasets": ["trainer/task", "data/captions", "checkpoint"],

@@ -21,7 +21,7 @@ NAMES = {"early_stopping.metric": "eval/accuracy", "eval.metrics": '["perplexity
          "data.buckets": "[16, 48]", "data.lengths": "[[2, 6, 1]]", "model.head_dim": "4"}
 #: A rank's own file of the same content must make no difference.
 FILES = ("data.path", "data.labels", "data.val_path", "data.val_labels", "tokenizer.vocab", "tokenizer.merges",
-         "tokenizer.path", "data.images", "data.val_images", "model.from_pretrained", "model.encoder.from_pretrained",
+         "tokenizer.path", "data.images", "data.val_images", "model.init_from", "model.encoder.from_pretrained",
          "model.decoder.from_pretrained")
 
 

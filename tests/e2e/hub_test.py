@@ -133,8 +133,8 @@ class Import(HubTest):
         drawn = ("h.1.ln_2.bias", "wpe.weight")
         fresh, _ = self.taken("fresh", None)
         self.assert_same(found, {name: (fresh if name in drawn else self.tensors)[name] for name in self.tensors})
-        self.assertIn("drawn, because they are not in the folder: 'h.1.ln_2.bias' f32[48]", out)
-        self.assertIn("in the folder only: 'score.weight' F32[2,48]", out)
+        self.assertIn("drawn, because they are not there: 'h.1.ln_2.bias' f32[48]", out)
+        self.assertIn("not of the model: 'score.weight' F32[2,48]", out)
         self.assertIn("not taken: 'wpe.weight' is F32[16,48], but the model has f32[32,48]", out)
 
 
@@ -197,8 +197,8 @@ class OtherModels(HubTest):
         self.assert_same({name: found[name] for name in body}, body)
         self.assertEqual(sorted(set(found) - set(body)), ["bert.pooler.dense.bias", "bert.pooler.dense.weight",
                                                           "classifier.bias", "classifier.weight"])
-        self.assertIn("drawn, because they are not in the folder: ", out)
-        self.assertIn("in the folder only: 'cls.predictions.bias' F32[30]", out)
+        self.assertIn("drawn, because they are not there: ", out)
+        self.assertIn("not of the model: 'cls.predictions.bias' F32[30]", out)
         self.export(self.folder / "classifier", self.folder / "classes")
         config = json.loads((self.folder / "classes" / "config.json").read_text())
         self.assertEqual(config["architectures"], ["BertForSequenceClassification"])
@@ -259,7 +259,7 @@ class Refusals(HubTest):
                 "  missing: 'h.1.ln_2.bias' f32[48]\n"
                 "  surplus: 'score.weight' F32[2,48]\n"
                 "  'lm_head.weight' is not equal to 'wte.weight', which the model ties it to\n"
-                "  'wpe.weight' is F32[16,48], but the model has f32[32,48]\n"
+                "  'wpe.weight' is F32[16,48], but the model has f32[32,48] (see 'model.grow_positions')\n"
                 "  'ln_f.bias' is I64[48], but the model has f32[48]", hub, ranks)
 
     def test_another_model(self):
@@ -283,7 +283,7 @@ class Refusals(HubTest):
         run = Run(self.folder, "refused", self.config(self.folder / "nowhere"))
         outcome = run.start().wait()
         self.assertEqual(outcome.code, 2, str(outcome))
-        self.assertIn(f"'model.from_pretrained' {self.folder}/nowhere: no such folder", outcome.errors[0])
+        self.assertIn(f"'model.from_pretrained' {self.folder}/nowhere: no such run, checkpoint or folder", outcome.errors[0])
 
     def test_files_that_are_broken(self):
         hub = self.gpt2("hub_cut")
@@ -300,7 +300,7 @@ class Refusals(HubTest):
         run = Run(self.folder, "refused", self.config(first))
         outcome = run.start_unlike_ranks([], [f"model.from_pretrained={second}"]).wait()
         self.assertEqual(outcome.code, 3, str(outcome))
-        self.assertIn("model.from_pretrained/model.safetensors", outcome.errors[0])
+        self.assertIn("model.init_from/model.safetensors", outcome.errors[0])
 
 
 class Export(HubTest):
@@ -369,7 +369,7 @@ class Export(HubTest):
         self.assertEqual(resumed.hash(), whole.hash())
         self.assertEqual(self.lockstep("eval", resumed.path).code, 0)
         fresh = Run(self.folder, "nothing", config)
-        self.assertIn("no such folder", fresh.start(resume="auto").wait().errors[0])
+        self.assertIn("no such run, checkpoint or folder", fresh.start(resume="auto").wait().errors[0])
 
     def test_the_best_or_a_named_checkpoint(self):
         run = Run(self.folder, "best", self.config(training__max_steps=6, eval__interval=2, eval__max_batches=1,

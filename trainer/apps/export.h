@@ -1,5 +1,5 @@
 // Exports a run's model as a Hugging Face folder. `from_pretrained` of the transformers library and
-// model.from_pretrained of lockstep read it.
+// model.init_from of lockstep read it.
 #pragma once
 
 #include <string>

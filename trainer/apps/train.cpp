@@ -9,12 +9,12 @@
 #include "trainer/apps/caption_metrics.h"
 #include "trainer/apps/dry_run.h"
 #include "trainer/apps/from_config.h"
+#include "trainer/apps/initial_values.h"
 #include "trainer/apps/run_planner.h"
 #include "trainer/config/folder_keys.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
 #include "trainer/config/warnings.h"
-#include "trainer/hub/pretrained.h"
 #include "trainer/job/agreement.h"
 #include "trainer/job/data_agreement.h"
 #include "trainer/machine/limits_file.h"
@@ -66,7 +66,7 @@ void check_steps_left(const SharedCheckpoint& saved, const RunFolder& folder, co
     raise(ErrorKind::kUsage,
           "nothing to train: {} is of step {}, and the run ends at step {} ({}). Steps count from "
           "the beginning of the run that saved it: raise the limit above {}, or start a new run "
-          "with its weights (lockstep export, model.from_pretrained)",
+          "with its weights (model.init_from)",
           saved.path(), step, total, limit, step);
   if (step == total)
     log.info(
@@ -171,25 +171,6 @@ Config without_folders(Config config, const Registry& registry,
   return config;
 }
 
-using PretrainedParts = std::vector<std::shared_ptr<const Pretrained>>;
-
-/// The given initial values of a new run in place of drawn ones; none if it draws all.
-PretrainedParts open_pretrained(const Config& config, const Registry& registry, const Model& model,
-                                Activity activity) {
-  const ForeignCall call(activity, "reading the weights");
-  PretrainedParts out;
-  for (const WeightFolder& folder : weight_folders(Schema(registry), config))
-    out.push_back(std::make_shared<Pretrained>(folder.path, folder.format, model,
-                                               config.model.strict, folder.part));
-  return out;
-}
-
-std::optional<HostTensor> value_of(const PretrainedParts& parts, const std::string& name) {
-  for (const auto& part : parts)
-    if (auto value = part->value(name)) return value;
-  return std::nullopt;
-}
-
 /// Such a run learns, but it is probably a mistake.
 void warn_of_data(const DataSource& data, const DataNeeds& needs, Log& log) {
   for (const std::string& warning : data.warnings) log.warn("{}", warning);
@@ -240,7 +221,8 @@ StartOfRun open_start(const LoadedConfig& loaded, const Registry& registry,
   activity.begin(Phase::kData);
   DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
-    return open_data(config, registry, saved ? saved->trainer().tokenizer : "");
+    return open_data(config, registry,
+                     saved ? saved->trainer().tokenizer : inherited_tokenizer(loaded, registry));
   }();
   agree_on_datasets(runtime.communicator(), data);
   if (saved) check_saved_classes(described.images, saved->path(), data);
@@ -268,12 +250,6 @@ int dry_run(const Config& config, const Registry& registry, const Settings& sett
   return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
 }
 
-void log_values(const LoadedConfig& loaded, const PretrainedParts& pretrained, Log& log) {
-  for (const auto& part : pretrained)
-    for (const std::string& line : part->describe()) log.info("{}", line);
-  for (const std::string& key : loaded.overruled) log.info("{}", key);
-}
-
 int run_training(const LoadedConfig& loaded, const Registry& registry, const TrainOptions& options,
                  const Settings& settings, Session& session) {
   Config config = loaded.config;
@@ -296,12 +272,10 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     check_steps_left(*saved, run_folder_of(config), config, total_steps, runtime.communicator(),
                      log);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
-  PretrainedParts pretrained;
-  if (!saved) pretrained = open_pretrained(config, registry, *model, runtime.activity());
-  if (!pretrained.empty())
-    start.spec.values = [pretrained](const std::string& name) {
-      return value_of(pretrained, name);
-    };
+  std::optional<InitialValues> given;
+  if (!saved) given.emplace(config, registry, *model, data.tokenizer, runtime.activity());
+  if (given && !given->empty())
+    start.spec.values = [given](const std::string& name) { return given->value(name); };
   LS_USER_CHECK(config.model.freeze.empty() || !model->parameters().trained().empty(),
                 "'model.freeze' leaves no parameter to train");
   if (options.dry_run) return dry_run(config, registry, settings, session, *model, data, plan);
@@ -320,7 +294,10 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
            data.train->size(), plan.sampler.steps_per_epoch());
   log.info("model: {} parameters", model->parameters().elements());
-  if (!pretrained.empty()) log_values(loaded, pretrained, log);
+  if (given && !given->empty()) {
+    for (const std::string& line : given->describe()) log.info("{}", line);
+    for (const std::string& key : loaded.overruled) log.info("{}", key);
+  }
   for (const std::string& change : changes)
     log.info("config changed since the checkpoint: {}", change);
   const Evaluators evaluators = registry.make_evaluators(config.eval.metrics);

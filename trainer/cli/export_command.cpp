@@ -28,7 +28,7 @@ CliCommand export_command() {
           .details =
               "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint. The\n"
               "folder has config.json, model.safetensors and the tokenizer's files; transformers\n"
-              "and `model.from_pretrained` read it.\n",
+              "and `model.init_from` read it.\n",
           .options = {{"to", "FOLDER", "where the model goes; it must be empty or not be there"},
                       {"best", "", "the checkpoint with the best metric, not the newest"},
                       {"force", "", "replace the files of the model in a folder that is there"}},

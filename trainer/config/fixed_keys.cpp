@@ -5,7 +5,7 @@
 #include "trainer/config/generation_keys.h"
 #include "trainer/config/sample_keys.h"
 #include "trainer/config/tokenizer_keys.h"
-#include "trainer/hub/hub_config.h"
+#include "trainer/hub/weight_source.h"
 
 namespace lockstep {
 namespace {
@@ -21,7 +21,7 @@ Binding choice() {
   return ChoiceMember{std::get<Member<std::string>>(bind<Key>()), {}};
 }
 
-std::vector<KeyGroup> run_and_model(const Condition& has_hub_form) {
+std::vector<KeyGroup> run_and_model() {
   return {
       {"run",
        object<&Config::run>,
@@ -45,23 +45,28 @@ std::vector<KeyGroup> run_and_model(const Condition& has_hub_form) {
          .member = bind<&ModelConfig::freeze>(),
          .doc = "Names of parameters that are not trained, in which one * stands for any text, "
                 "such as encoder.*; they have no gradients and no optimizer state.",
-         .may_be_empty = true}}},
-      {"model",
-       object<&Config::model>,
-       {{.name = "from_pretrained",
-         .member = bind<&ModelConfig::from_pretrained>(),
-         .doc = "Hugging Face folder with config.json and model.safetensors (or shards and their "
-                "index) for a new run: its weights, its values for model keys that are not given "
-                "here, and its tokenizer if no other is given.",
+         .may_be_empty = true},
+        {.name = "init_from",
+         .aliases = {"from_pretrained"},
+         .member = bind<&ModelConfig::init_from>(),
+         .doc = "What a new run begins with: a run or a checkpoint (its weights, not its optimizer "
+                "and step), or a Hugging Face folder with config.json and model.safetensors. Also "
+                "its values for model keys that are not given here, and its tokenizer if no other "
+                "is given.",
          .may_be_empty = true,
          .per_rank = true,
          .file = true,
-         .files_in = [](const std::string& path, const void*) { return hub_files(path); }},
+         .files_in = [](const std::string& path,
+                        const void*) { return weight_source_files(path); }},
         {.name = "strict",
          .member = bind<&ModelConfig::strict>(),
-         .doc = "The folder's weights must be exactly the model's; false uses those that fit and "
-                "draws the others, for example those of a new head."}},
-       has_hub_form},
+         .doc = "The weights of model.init_from must be exactly the model's; false uses those that "
+                "fit and draws the others, for example those of a new head."},
+        {.name = "grow_positions",
+         .member = bind<&ModelConfig::grow_positions>(),
+         .doc = "How learned positions of model.init_from fit another number of positions: copy "
+                "takes the first ones and repeats them, interpolate spreads them over the whole "
+                "length (linear; bicubic for images, whose grid it always interpolates)."}}},
   };
 }
 
@@ -483,7 +488,7 @@ std::vector<KeyGroup> fixed_keys(const RowConditions& rows) {
   const auto add = [&](std::vector<KeyGroup> groups) {
     std::move(groups.begin(), groups.end(), std::back_inserter(out));
   };
-  add(run_and_model(rows.has_hub_form));
+  add(run_and_model());
   add(tokenizer_keys(rows.takes_tokens));
   add(data_keys(rows));
   add(length_keys(rows.varies));

@@ -24,7 +24,6 @@ struct KeyGroup {
 struct RowConditions {
   Condition takes_tokens;    ///< models whose data may come from a tokenizer
   Condition generates_text;  ///< models
-  Condition has_hub_form;    ///< models that can be read from Hugging Face folders
   Condition masks;           ///< models that predict masked tokens
   Condition captions;        ///< models that caption images
   Condition varies;          ///< datasets whose samples may differ in length

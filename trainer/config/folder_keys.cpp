@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "checkpoint/restore.h"
 #include "core/base/error.h"
 #include "trainer/config/values.h"
 #include "trainer/hub/hub_config.h"
+#include "trainer/hub/weight_source.h"
 
 namespace lockstep {
 namespace {
@@ -52,7 +54,7 @@ void add_groups_that_are_none(const Schema& schema, const ModelRow& model, const
 constexpr std::array<std::pair<std::string_view, const char*>, 2> kImageKeys{
     {{"data.normalize_mean", "image_mean"}, {"data.normalize_std", "image_std"}}};
 
-constexpr const char* kWholeFolder = "model.from_pretrained";
+constexpr const char* kWholeModel = "model.init_from";
 
 std::string folder_key(const HubPart& part) {
   return fmt::format("model.{}.from_pretrained", part.section);
@@ -70,9 +72,12 @@ const HubFormat* hub_of(const Schema& schema, const Config& config) {
 std::vector<WeightFolder> weight_folders(const Schema& schema, const Config& config) {
   std::vector<WeightFolder> out;
   const HubFormat* format = hub_of(schema, config);
+  if (const std::string& path = config.model.init_from; !path.empty())
+    out.push_back({.key = kWholeModel,
+                   .path = path,
+                   .part = "",
+                   .format = format == nullptr ? HubFormat() : *format});
   if (format == nullptr) return out;
-  if (const std::string& path = config.model.from_pretrained; !path.empty())
-    out.push_back({.key = kWholeFolder, .path = path, .part = "", .format = *format});
   for (const HubPart& part : format->parts) {
     const std::string key = folder_key(part);
     for (const std::string& path : texts_of(*schema.find(key, config), config))
@@ -83,53 +88,129 @@ std::vector<WeightFolder> weight_folders(const Schema& schema, const Config& con
 }
 
 void clear_weight_folders(const Schema& schema, Config& config) {
-  config.model.from_pretrained.clear();
+  config.model.init_from.clear();
   const HubFormat* format = hub_of(schema, config);
   if (format == nullptr) return;
   for (const HubPart& part : format->parts)
     reset_value(*schema.find(folder_key(part), config), config);
 }
 
-FolderKeys take_folder_keys(const Schema& schema, const WeightFolder& folder,
-                            const std::function<bool(std::string_view path)>& is_given,
-                            Config& config) {
+namespace {
+
+/// Takes values of a folder or a run for keys that the config does not give.
+class KeyTaker {
+ public:
+  using IsGiven = std::function<bool(std::string_view path)>;
+  KeyTaker(const Schema& schema, const IsGiven& is_given, Config& config)
+      : schema_(schema), is_given_(is_given), config_(config) {}
+
+  /// `place`: where the value is; `source`: whose the keys are.
+  template <class Value>
+  void take(const ConfigKey& key, const Value& value, const std::string& place,
+            const std::string& source) {
+    Config theirs = config_;
+    if (const auto problem = set_value(key, value, theirs)) {
+      out.problems.push_back(fmt::format("{}: {}", place, *problem));
+    } else if (!is_given_(key.path)) {
+      config_ = std::move(theirs);
+    } else if (value_text(key, theirs) != value_text(key, config_)) {
+      out.overruled.push_back(fmt::format("config instead of {}: {} is {}, not {}", source,
+                                          key.path, value_text(key, config_),
+                                          value_text(key, theirs)));
+    }
+  }
+  bool wants_tokenizer() const {
+    const bool data_has_one =
+        !config_.data.type.empty() && schema_.registry().at(config_.data).brings_tokenizer;
+    return !is_given_("tokenizer.type") && !data_has_one &&
+           schema_.unmet(*schema_.find("tokenizer.type"), config_) == nullptr;
+  }
+
+  FolderKeys out;
+
+ private:
+  const Schema& schema_;
+  const IsGiven& is_given_;
+  Config& config_;
+};
+
+FolderKeys take_hub_keys(const Schema& schema, const WeightFolder& folder,
+                         const KeyTaker::IsGiven& is_given, Config& config) {
   const ModelRow& model = schema.registry().at(config.model);
   const HubFormat& format = folder.format;
+  if (!model.hub)
+    raise(ErrorKind::kUsage,
+          "'{}' {}: model '{}' has no form of Hugging Face; give a run or a checkpoint", folder.key,
+          folder.path, model.name);
+  KeyTaker keys(schema, is_given, config);
   const std::string tokenizer = (std::filesystem::path(folder.path) / kHubTokenizer).string();
   std::error_code error;
-  const bool data_has_one =
-      !config.data.type.empty() && schema.registry().at(config.data).brings_tokenizer;
-  if (!is_given("tokenizer.type") && !data_has_one &&
-      schema.unmet(*schema.find("tokenizer.type"), config) == nullptr &&
-      std::filesystem::exists(tokenizer, error))
+  if (keys.wants_tokenizer() && std::filesystem::exists(tokenizer, error))
     config.tokenizer = {.type = TokenizerType::kFile, .path = tokenizer};
   const HubValues values = read_hub_config(folder.path, format, model.name, config.model.strict);
-  FolderKeys out;
   const auto take = [&](const std::string& path, const HubValue& value, const char* file) {
     const ConfigKey* key = schema.find(path, config);
     if (key == nullptr || key->row == nullptr) return;
-    Config theirs = config;
-    if (const auto problem = set_value(*key, to_yaml(nlohmann::json::parse(value.json)), theirs)) {
-      out.problems.push_back(fmt::format(
-          "{}: {}", value.place.empty() ? fmt::format("{}/{}", folder.path, file) : value.place,
-          *problem));
-    } else if (!is_given(key->path)) {
-      config = std::move(theirs);
-    } else if (value_text(*key, theirs) != value_text(*key, config)) {
-      out.overruled.push_back(fmt::format("config instead of {}/{}: {} is {}, not {}", folder.path,
-                                          kHubConfig, key->path, value_text(*key, config),
-                                          value_text(*key, theirs)));
-    }
+    keys.take(*key, to_yaml(nlohmann::json::parse(value.json)),
+              value.place.empty() ? fmt::format("{}/{}", folder.path, file) : value.place,
+              fmt::format("{}/{}", folder.path, kHubConfig));
   };
   for (const auto& [name, value] : values) take("model." + folder.part + name, value, kHubConfig);
-  if (folder.part.empty()) add_groups_that_are_none(schema, model, values, out.problems);
-  if (!format.sees_images) return out;
+  if (folder.part.empty()) add_groups_that_are_none(schema, model, values, keys.out.problems);
+  if (!format.sees_images) return std::move(keys.out);
   const bool of_timm = format.model_type.empty();
   const HubValues images = of_timm ? values : read_preprocessor(folder.path);
   for (const auto& [path, name] : kImageKeys)
     if (const auto found = images.find(name); found != images.end())
       take(std::string(path), found->second, of_timm ? kHubConfig : kHubPreprocessor);
-  return out;
+  return std::move(keys.out);
+}
+
+/// Whether models have the same keys by the same names: BERT and its classifier, for example.
+bool are_one_family(const Registry& registry, const ModelConfig& a, const ModelConfig& b) {
+  if (a.name == b.name) return true;
+  const ModelRow &first = registry.at(a), &second = registry.at(b);
+  return first.hub && second.hub && !first.hub->model_type.empty() &&
+         first.hub->model_type == second.hub->model_type;
+}
+
+FolderKeys take_run_keys(const Schema& schema, const WeightFolder& source,
+                         const KeyTaker::IsGiven& is_given, Config& config) {
+  KeyTaker keys(schema, is_given, config);
+  const CheckpointReader file = open_checkpoint(source.path);
+  // A program's own model has no keys, and its weights may fit this one.
+  if (file.config_yaml().starts_with(kOfAProgram)) return {};
+  if (!find_missing_rows(file.config_yaml(), schema.registry()).empty()) return {};
+  const Config theirs =
+      parse_config(file.config_yaml(), file.path() + ": the saved config", schema.registry())
+          .config;
+  if (keys.wants_tokenizer()) config.tokenizer = theirs.tokenizer;
+  if (!are_one_family(schema.registry(), theirs.model, config.model)) return std::move(keys.out);
+  const auto has_image_key = [&](const std::string& path) {
+    return std::ranges::find(kImageKeys, path, [](const auto& pair) { return pair.first; }) !=
+           kImageKeys.end();
+  };
+  const std::vector<WeightFolder> folders = weight_folders(schema, theirs);
+  for (const ConfigKey& key : schema.keys()) {
+    if (key.row == nullptr || (key.section != "model" && !has_image_key(key.path))) continue;
+    if (schema.find(key.path, config) != &key) continue;
+    const ConfigKey* other = schema.find(key.path, theirs);
+    const bool is_folder =
+        std::ranges::find(folders, key.path, &WeightFolder::key) != folders.end();
+    if (other == nullptr || other->row == nullptr || is_folder) continue;
+    keys.take(key, value_text(*other, theirs), file.path(), file.path());
+  }
+  return std::move(keys.out);
+}
+
+}  // namespace
+
+FolderKeys take_folder_keys(const Schema& schema, const WeightFolder& folder,
+                            const std::function<bool(std::string_view path)>& is_given,
+                            Config& config) {
+  if (is_hub_folder(folder.path) || !folder.part.empty())
+    return take_hub_keys(schema, folder, is_given, config);
+  return take_run_keys(schema, folder, is_given, config);
 }
 
 void take_saved_keys(const Config& saved, const LoadedConfig& given, const Registry& registry,

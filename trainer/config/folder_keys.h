@@ -1,5 +1,5 @@
-// A run that starts from a Hugging Face folder takes the keys from its config.json that the run's
-// own config does not give.
+// A run that starts from another run or from a Hugging Face folder takes the keys of its config
+// that the run's own config does not give.
 #pragma once
 
 #include <functional>
@@ -19,9 +19,10 @@ struct FolderKeys {
   std::vector<std::string> problems;  ///< values that are invalid for the model's keys
 };
 
-/// A Hugging Face folder that a config takes weights from.
+/// What a config takes weights from: a Hugging Face folder; for the whole model also a run or a
+/// checkpoint.
 struct WeightFolder {
-  std::string key;  ///< that names it: "model.from_pretrained", "model.encoder.from_pretrained"
+  std::string key;  ///< that names it: "model.init_from", "model.encoder.from_pretrained"
   std::string path;
   std::string
       part;  ///< of the model that it is for, as its parameters' names begin: "encoder."; "": all
@@ -33,10 +34,12 @@ std::vector<WeightFolder> weight_folders(const Schema& schema, const Config& con
 /// Names none.
 void clear_weight_folders(const Schema& schema, Config& config);
 
-/// Sets the keys of the model that are in FOLDER/config.json and for which `is_given` is false.
+/// Sets the keys of the model that are in FOLDER/config.json, or in the config of the run if it
+/// trained the same model or one of its family, and for which `is_given` is false.
 /// FOLDER/tokenizer.json is the tokenizer unless one is given, or
 /// the data is tokens already, whose tokenizer is beside them. Image data takes data.normalize_mean
-/// and normalize_std from the folder in the same way. Error kUsage as read_hub_config().
+/// and normalize_std in the same way. Error kUsage as read_hub_config(), kCheckpoint as
+/// open_checkpoint().
 FolderKeys take_folder_keys(const Schema& schema, const WeightFolder& folder,
                             const std::function<bool(std::string_view path)>& is_given,
                             Config& config);

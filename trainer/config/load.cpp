@@ -107,7 +107,7 @@ std::string shorten(std::string text) {
 
 class ConfigLoader {
  public:
-  /// How to handle model.from_pretrained.
+  /// How to handle model.init_from.
   enum class Folder : std::uint8_t { kIsRead, kMayBeGone, kIsPassedOver };
 
   ConfigLoader(const std::string& file, const Registry& registry, Folder folder)
@@ -376,8 +376,13 @@ class ConfigLoader {
     const bool may_be_gone =
         folder_ == Folder::kMayBeGone || out_.config.checkpoint.resume != "none";
     std::error_code error;
-    if (!std::filesystem::is_directory(folder.path, error)) {
-      std::string problem = fmt::format("'{}' {}: no such folder", folder.key, folder.path);
+    const bool is_there = folder.part.empty() ? std::filesystem::exists(folder.path, error)
+                                              : std::filesystem::is_directory(folder.path, error);
+    if (!is_there) {
+      std::string problem =
+          as_written(fmt::format("'{}' {}: no such {}", folder.key, folder.path,
+                                 folder.part.empty() ? "run, checkpoint or folder" : "folder"),
+                     folder.key);
       out_.missing_folder = fmt::format("{}: {}", out_.where(folder.key), problem);
       if (!may_be_gone) report(blame(folder.key), std::move(problem));
     } else {

@@ -17,6 +17,9 @@ namespace lockstep {
 
 class Registry;
 
+/// The beginning of the text that a program without a config saves in place of a config.
+inline constexpr std::string_view kOfAProgram = "program:\n";
+
 /// The location where a value was given.
 struct ConfigOrigin {
   enum class Source { kFile, kCommandLine };
@@ -44,8 +47,8 @@ struct LoadedConfig {
 
 /// Reads `path` and applies overrides "section.key=value" in order; the last one of a key wins. The
 /// config may choose the models, datasets and optimizers of `registry`. run.name defaults to the
-/// file's name without extension. The config.json of model.from_pretrained sets the keys of the
-/// model that are not given. Error kUsage with one line per problem: those of the file by line,
+/// file's name without extension. What model.init_from names sets the keys of the model
+/// that are not given. Error kUsage with one line per problem: those of the file by line,
 /// then those of the command line. `may_go_on`: the run may already exist, and then no longer needs
 /// that folder.
 LoadedConfig load_config(const std::string& path, const Registry& registry,

@@ -65,7 +65,6 @@ RowConditions row_conditions(const Registry& registry) {
   const Condition of_models{"model.name", {}};
   RowConditions out{.takes_tokens = of_models,
                     .generates_text = of_models,
-                    .has_hub_form = of_models,
                     .masks = of_models,
                     .captions = of_models,
                     .varies = {"data.type", {}}};
@@ -75,7 +74,6 @@ RowConditions row_conditions(const Registry& registry) {
     const bool generates =
         model.inputs.empty() || model.inputs == "tokens" || model.inputs == "captioned_images";
     if (generates) out.generates_text.values.push_back(model.name);
-    if (model.hub) out.has_hub_form.values.push_back(model.name);
     if (model.inputs == "masked_tokens") out.masks.values.push_back(model.name);
     if (model.inputs == "captioned_images") out.captions.values.push_back(model.name);
     if (std::ranges::find(kOfTokens, model.inputs) != kOfTokens.end())

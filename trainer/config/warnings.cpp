@@ -93,7 +93,7 @@ std::vector<std::string> config_warnings(const LoadedConfig& loaded, const Regis
                      "with 'training.on_nonfinite: stop' no step is skipped");
   if (weight_folders(Schema(registry), c).empty())
     out.add_if_given("model.strict", c.model.strict, otherwise.model.strict,
-                     "there is no 'model.from_pretrained' to be strict about");
+                     "there is no 'model.init_from' to be strict about");
   if (c.device.compile_cache == "off")
     out.add_if_given("device.compile_cache_gb", c.device.compile_cache_gb,
                      otherwise.device.compile_cache_gb, "'device.compile_cache' is off");

@@ -71,8 +71,12 @@ struct HubFormat {
   /// Parameters and buffers that may be missing in a file: they get their initial values.
   std::vector<std::string> may_lack = {};
   std::vector<HubTied> tied = {};
-  /// The parameter that has a row for each token.
+  /// The parameter that has a row for each token, and others of its kind; '*' as above.
   std::string token_embedding = "";
+  std::vector<std::string> token_rows = {};
+  /// Learned embeddings of positions: [positions, C], and of images [1, 1 + positions, C].
+  std::vector<std::string> text_positions = {};
+  std::vector<std::string> image_positions = {};
   /// Keys of config.json that change the computation, each with the one value (JSON) that the model
   /// supports, if they are not null. Unknown keys are ignored.
   HubValues fixed = {};

@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -22,21 +22,32 @@ std::string join_some(std::vector<std::string> lines, std::size_t max_lines,
   return out;
 }
 
-bool are_equal(const SafetensorsFolder::Tensor& a, const SafetensorsFolder::Tensor& b) {
-  if (!(a.entry->shape == b.entry->shape)) return false;
-  const HostTensor first = a.file->read_f32(*a.entry);
-  const HostTensor second = b.file->read_f32(*b.entry);
+bool are_equal(const SourceTensor& a, const SourceTensor& b) {
+  if (!(a.shape == b.shape)) return false;
+  const HostTensor first = a.read();
+  const HostTensor second = b.read();
   return std::ranges::equal(first.bytes(), second.bytes());
+}
+
+bool matches_any(const std::string& name, const std::vector<std::string>& patterns) {
+  return std::ranges::any_of(patterns, [&](const auto& p) { return matches(name, p); });
+}
+
+/// Whether two shapes differ in one dimension at most.
+bool differ_only_in(const Shape& a, const Shape& b, std::size_t dimension) {
+  if (a.rank() != b.rank()) return false;
+  for (std::size_t i = 0; i < a.rank(); ++i)
+    if (i != dimension && a[i] != b[i]) return false;
+  return true;
 }
 
 }  // namespace
 
 Pretrained::Tensors Pretrained::named_as_parameters(const HubFormat& format) {
   Tensors out;
-  for (const auto& [name, tensor] : folder_.tensors()) {
+  for (const auto& [name, tensor] : source_) {
     const std::string mine = renamed(name, format.read);
-    const auto is_ignored = [&](const std::string& pattern) { return matches(mine, pattern); };
-    if (std::ranges::any_of(format.ignored, is_ignored)) continue;
+    if (matches_any(mine, format.ignored)) continue;
     if (!out.emplace(mine, tensor).second)
       unfit_.push_back(fmt::format("{} is in the files by two names", quote_name(mine)));
   }
@@ -58,40 +69,72 @@ void Pretrained::join_tied(const HubFormat& format, const ParameterSet& paramete
   }
 }
 
-void Pretrained::take(const std::string& name, const Type& type, bool may_lack, Tensors& tensors) {
+std::optional<Pretrained::Change> Pretrained::change_of(const std::string& name, const Shape& from,
+                                                        const Shape& to,
+                                                        const HubFormat& format) const {
+  const bool has_token_rows =
+      name == format.token_embedding || matches_any(name, format.token_rows);
+  if (has_token_rows && !options_.token_rows.empty() && differ_only_in(from, to, 0))
+    return Change::kTokens;
+  if (from == to) return Change::kNone;
+  if (options_.grow_positions == GrowPositions::kNone) return std::nullopt;
+  if (matches_any(name, format.text_positions) && differ_only_in(from, to, 0))
+    return Change::kTextPositions;
+  if (matches_any(name, format.image_positions) && differ_only_in(from, to, 1))
+    return Change::kImagePositions;
+  return std::nullopt;
+}
+
+void Pretrained::take(const std::string& name, const Type& type, const HubFormat& format,
+                      Tensors& tensors) {
   const auto found = tensors.find(name);
   if (found == tensors.end()) {
-    if (!may_lack) missing_.push_back(fmt::format("'{}' {}", name, type.to_string()));
+    if (!matches_any(name, format.may_lack))
+      missing_.push_back(fmt::format("'{}' {}", name, type.to_string()));
     return;
   }
-  const SafetensorsEntry& entry = *found->second.entry;
+  const SourceTensor& tensor = found->second;
   const bool has_type =
-      type.dtype == DType::kF32 ? is_float(entry.type) : entry.type == safetensors_type(type.dtype);
-  if (!has_type || !(entry.shape == type.shape)) {
-    unfit_.push_back(
-        fmt::format("'{}' is {}, but the model has {}", name, entry.type_text(), type.to_string()));
+      type.dtype == DType::kF32 ? tensor.is_float : !tensor.is_float && tensor.dtype == type.dtype;
+  const auto change = has_type ? change_of(name, tensor.shape, type.shape, format) : std::nullopt;
+  if (!change) {
+    const bool has_positions =
+        matches_any(name, format.text_positions) || matches_any(name, format.image_positions);
+    unfit_.push_back(fmt::format("'{}' is {}, but the model has {}{}", name, tensor.type_text,
+                                 type.to_string(),
+                                 has_positions ? " (see 'model.grow_positions')" : ""));
   } else {
-    taken_[name] = found->second;
+    const bool positions = *change == Change::kTextPositions || *change == Change::kImagePositions;
+    if (positions)
+      changed_.push_back(fmt::format("'{}' from {} to {} positions", name,
+                                     tensor.shape[*change == Change::kImagePositions ? 1 : 0],
+                                     type.shape[*change == Change::kImagePositions ? 1 : 0]));
+    if (*change == Change::kTokens)
+      changed_.push_back(fmt::format(
+          "'{}' by the text of tokens: {} of {} rows", name,
+          std::ranges::count_if(options_.token_rows, [](std::int64_t row) { return row >= 0; }),
+          type.shape[0]));
+    taken_[name] = {.tensor = tensor, .shape = type.shape, .change = *change};
     elements_ += type.shape.elements();
   }
   tensors.erase(found);
 }
 
-Pretrained::Pretrained(const std::string& folder, const HubFormat& format, const Module& model,
-                       bool strict, const std::string& part)
-    : folder_(folder) {
+Pretrained::Pretrained(WeightSource source, const HubFormat& format, const Module& model,
+                       FitOptions options)
+    : path_(std::move(source.path)),
+      options_(std::move(options)),
+      source_(std::move(source.tensors)) {
   Tensors tensors = named_as_parameters(format);
   join_tied(format, model.parameters(), tensors);
-  const auto may_lack = [&](const std::string& name) {
-    return std::ranges::any_of(format.may_lack, [&](const auto& p) { return matches(name, p); });
-  };
   for (const Parameter& p : model.parameters().all())
-    if (p.name.starts_with(part)) take(p.name, {DType::kF32, p.shape}, may_lack(p.name), tensors);
+    if (p.name.starts_with(options_.part)) take(p.name, {DType::kF32, p.shape}, format, tensors);
   for (const ModuleBuffer& b : model.buffers().all())
-    if (b.name.starts_with(part)) take(b.name, {b.dtype(), b.shape()}, may_lack(b.name), tensors);
+    if (b.name.starts_with(options_.part)) take(b.name, {b.dtype(), b.shape()}, format, tensors);
   for (const auto& [name, tensor] : tensors)
-    surplus_.push_back(fmt::format("{} {}", quote_name(name), tensor.entry->type_text()));
-  if (!strict) return;
+    surplus_.push_back(fmt::format("{} {}", quote_name(name), tensor.type_text));
+  source_.clear();
+  if (!options_.strict) return;
   std::vector<std::string> problems;
   problems.reserve(missing_.size() + surplus_.size() + unfit_.size());
   for (const std::string& text : missing_) problems.push_back("missing: " + text);
@@ -99,29 +142,58 @@ Pretrained::Pretrained(const std::string& folder, const HubFormat& format, const
   problems.insert(problems.end(), unfit_.begin(), unfit_.end());
   if (!problems.empty())
     raise(ErrorKind::kCheckpoint,
-          "{}: the weights are not those of the model ('model.strict: false' uses those that fit "
-          "and draws the others):\n"
+          "{}: the weights are not those of the model ({} uses those that fit and draws the "
+          "others):\n"
           "  {}",
-          folder, join_some(std::move(problems), kMaxListed, "\n  "));
+          path_, options_.lenient, join_some(std::move(problems), kMaxListed, "\n  "));
+}
+
+HostTensor Pretrained::with_token_rows(const HostTensor& from, const Shape& shape) const {
+  HostTensor out(DType::kF32, shape);
+  const auto source = from.as<float>();
+  const auto target = out.as<float>();
+  const auto rows = static_cast<std::size_t>(from.shape()[0]);
+  const std::size_t width = rows == 0 ? 0 : source.size() / rows;
+  std::vector<double> mean(width, 0);
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t c = 0; c < width; ++c) mean[c] += source[row * width + c];
+  for (std::size_t row = 0; row < static_cast<std::size_t>(shape[0]); ++row) {
+    const std::int64_t theirs =
+        row < options_.token_rows.size() ? options_.token_rows[row] : std::int64_t{-1};
+    const bool known = theirs >= 0 && static_cast<std::size_t>(theirs) < rows;
+    for (std::size_t c = 0; c < width; ++c)
+      target[row * width + c] = known ? source[static_cast<std::size_t>(theirs) * width + c]
+                                      : static_cast<float>(mean[c] / static_cast<double>(rows));
+  }
+  return out;
 }
 
 std::optional<HostTensor> Pretrained::value(const std::string& name) const {
   const auto found = taken_.find(name);
   if (found == taken_.end()) return std::nullopt;
-  const auto& [file, entry] = found->second;
-  return is_float(entry->type) ? file->read_f32(*entry) : file->read(*entry);
+  const Taken& taken = found->second;
+  const HostTensor read = taken.tensor.read();
+  switch (taken.change) {
+    case Change::kNone: return read;
+    case Change::kTokens: return with_token_rows(read, taken.shape);
+    case Change::kTextPositions:
+      return grow_text_positions(read, taken.shape[0], options_.grow_positions);
+    case Change::kImagePositions: return grow_image_positions(read, taken.shape[1]);
+  }
+  LS_CHECK(false, "unknown change");
 }
 
 std::vector<std::string> Pretrained::describe() const {
   constexpr std::size_t kMaxLogged = 20;
-  std::vector<std::string> out{fmt::format("weights from {}: {} tensors with {} parameters",
-                                           folder_.path(), taken_.size(), elements_)};
+  std::vector<std::string> out{fmt::format("weights from {}: {} tensors with {} parameters", path_,
+                                           taken_.size(), elements_)};
   const auto add = [&](const std::string& what, const std::vector<std::string>& names) {
     if (!names.empty())
       out.push_back(fmt::format("{}: {}", what, join_some(names, kMaxLogged, ", ")));
   };
-  add("drawn, because they are not in the folder", missing_);
-  add("in the folder only", surplus_);
+  add("made to fit", changed_);
+  add("drawn, because they are not there", missing_);
+  add("not of the model", surplus_);
   add("not taken", unfit_);
   return out;
 }

@@ -50,7 +50,7 @@ Config saved_config(const std::string& yaml, const std::string& path, const Regi
           missing.what);
   Config out = of_checkpoint(
       [&] { return parse_config(yaml, path + ": the saved config", registry).config; });
-  out.model.from_pretrained.clear();  // its weights are in the checkpoint
+  out.model.init_from.clear();  // its weights are in the checkpoint
   return out;
 }
 

@@ -17,9 +17,6 @@ namespace lockstep {
 
 class Registry;
 
-/// The beginning of the text that a program without a config saves in place of a config.
-inline constexpr std::string_view kOfAProgram = "program:\n";
-
 /// The config that the checkpoint file `path` was saved with. Error kCheckpoint naming the file and
 /// the line, or the model, dataset or optimizer that is not in the registry: another program
 /// trained it.

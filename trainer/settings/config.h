@@ -22,10 +22,11 @@ struct RunConfig {
 };
 
 struct ModelConfig {
-  std::string name;                  ///< of a model in the registry
-  OwnConfig keys = {};               ///< its M::Config
-  std::string from_pretrained = {};  ///< a Hugging Face folder with the initial weights; "": none
-  bool strict = true;                ///< its weights must be exactly those of the model
+  std::string name;            ///< of a model in the registry
+  OwnConfig keys = {};         ///< its M::Config
+  std::string init_from = {};  ///< a run, checkpoint or Hugging Face folder; "": none
+  bool strict = true;          ///< its weights must be exactly those of the model
+  GrowPositions grow_positions = GrowPositions::kNone;
   /// Patterns of names of parameters that are not trained, in which one '*' stands for any text.
   std::vector<std::string> freeze = {};
 };

@@ -21,6 +21,9 @@ enum class SchedulerName : std::uint8_t { kConstant, kLinear, kCosine };
 enum class AllReducePath : std::uint8_t { kAuto, kShm, kMpi };
 enum class BetterMetric : std::uint8_t { kAuto, kMin, kMax };
 enum class TraceClock : std::uint8_t { kReal, kVirtual };
+/// How a model takes learned embeddings of another number of positions: not at all; the first ones,
+/// of which further ones are copies, from the first on; or between neighbours, over all of them.
+enum class GrowPositions : std::uint8_t { kNone, kCopy, kInterpolate };
 
 template <>
 struct EnumNames<TokenizerType> {
@@ -61,6 +64,10 @@ struct EnumNames<HostTime> {
 template <>
 struct EnumNames<TraceClock> {
   static constexpr std::array<std::string_view, 2> kNames{"real", "virtual"};
+};
+template <>
+struct EnumNames<GrowPositions> {
+  static constexpr std::array<std::string_view, 3> kNames{"none", "copy", "interpolate"};
 };
 template <>
 struct EnumNames<BetterMetric> {

@@ -16,8 +16,8 @@ namespace {
 /// that is missing here does not compile.
 template <class Options, class ConfigType, class F>
 void for_each_section(Options& options, ConfigType& config, const F& f) {
-  auto& [run, seed, training, scheduler, early_stopping, checkpoint, logging, progress_lines,
-         groups] = options;
+  auto& [run, init_from, strict, seed, training, scheduler, early_stopping, checkpoint, logging,
+         progress_lines, groups] = options;
   f(training, config.training);
   f(scheduler, config.scheduler);
   f(early_stopping, config.early_stopping);
@@ -75,7 +75,10 @@ void check_options(const TrainerOptions& options) {
 
 std::vector<Term> terms_of(const TrainerOptions& options) {
   const Config config = config_of(options);
-  std::vector<Term> out{{"seed", fmt::format("{}", options.seed)}};
+  // The source may have another path on each host.
+  std::vector<Term> out{{"seed", fmt::format("{}", options.seed)},
+                        {"init_from", options.init_from.empty() ? "none" : "given"},
+                        {"strict", fmt::format("{}", options.strict)}};
   for (const ConfigKey& key : option_keys())
     if (auto term = term_of(key, config)) out.push_back(std::move(*term));
   return out;

@@ -7,6 +7,8 @@
 
 #include "core/base/build_id.h"
 #include "core/base/error.h"
+#include "trainer/config/load.h"
+#include "trainer/hub/pretrained.h"
 #include "trainer/job/agreement.h"
 #include "trainer/registry/registry.h"
 #include "trainer/run/prepare_folder.h"
@@ -164,6 +166,14 @@ RunStart start_of(Session& session, const Module& module, const Optimizer& optim
   out.saved =
       find_start(options.checkpoint.resume, out.spec.folder.value_or(RunFolder{}),
                  runtime.communicator(), runtime.activity(), runtime.log(), out.spec.settings_of);
+  if (!out.saved && !options.init_from.empty()) {
+    const ForeignCall call(runtime.activity(), "reading the weights");
+    const auto given = std::make_shared<const Pretrained>(
+        open_weights(options.init_from), HubFormat(), module,
+        FitOptions{.strict = options.strict, .lenient = "TrainerOptions::strict = false"});
+    out.spec.values = [given](const std::string& name) { return given->value(name); };
+    for (const std::string& line : given->describe()) runtime.log().info("{}", line);
+  }
   out.spec.options = std::move(options);
   return out;
 }

@@ -16,6 +16,11 @@ namespace LOCKSTEP_API lockstep {
 struct TrainerOptions {
   /// The run's folder: checkpoints, metrics.jsonl, TensorBoard files, logs. Empty: leaves no files.
   std::string run = {};
+  /// What a new run begins with: a run, a checkpoint, or a Hugging Face folder whose tensors have
+  /// the module's names. With `strict` false what fits is taken; the log lists the rest. A resumed
+  /// run has its own values. Error kCheckpoint.
+  std::string init_from = {};
+  bool strict = true;
   std::uint64_t seed = 1337;     ///< of parameters, dropout and the order of the data
   TrainingConfig training = {};  ///< precision, clipping, steps that are not finite
   /// The learning rate over the steps: warm-up from 0, then constant or decaying. decay_steps 0:

@@ -217,9 +217,11 @@ TEST(FolderKeys, OfAFolderThatIsGoneAreMissedByNewRunsOnly) {
   const HubFolder hub(kSmall);
   const std::string gone = hub / "gone";
   EXPECT_EQ(usage_error([&] { load_with(hub, "  from_pretrained: " + gone + "\n"); }),
-            hub / "run.yaml" + ":3:3: 'model.from_pretrained' " + gone + ": no such folder");
+            hub / "run.yaml" + ":3:3: 'model.from_pretrained' " + gone +
+                ": no such run, checkpoint or folder");
   EXPECT_EQ(load_with(hub, "  from_pretrained: " + gone + "\n", true).missing_folder,
-            hub / "run.yaml" + ":3:3: 'model.from_pretrained' " + gone + ": no such folder");
+            hub / "run.yaml" + ":3:3: 'model.from_pretrained' " + gone +
+                ": no such run, checkpoint or folder");
 }
 
 TEST(FolderKeys, OfARunThatGoesOnAreThoseThatWereSaved) {

@@ -150,10 +150,11 @@ TEST(Registry, AShownConfigLoadsAgainWithTheProgramThatHasTheModelOnly) {
   const Config config = config_with(registry).config;
   const std::string yaml = config_yaml(config, registry);
   EXPECT_THAT(
-      yaml, StartsWith(
-                "run:\n  dir: runs\n  name: run\n  seed: 1337\nmodel:\n  name: curve\n"
-                "  width: 4\n  dropout: 0.25\n  n_layer: few\n  freeze: []\ndata:\n  type: points\n"
-                "  path: a.csv\n  shuffle: true\n"));
+      yaml,
+      StartsWith("run:\n  dir: runs\n  name: run\n  seed: 1337\nmodel:\n  name: curve\n"
+                 "  width: 4\n  dropout: 0.25\n  n_layer: few\n  freeze: []\n  init_from: \"\"\n"
+                 "  strict: true\n  grow_positions: none\ndata:\n  type: points\n"
+                 "  path: a.csv\n  shuffle: true\n"));
   EXPECT_THAT(config_diff(config, saved_config(yaml, "a.h5", registry), registry), ElementsAre());
   EXPECT_EQ(
       error_of([&] { saved_config(yaml, "a.h5", built_in()); }),

@@ -17,6 +17,8 @@ HubFormat bert_format() {
                    {"pooler.*", "bert.pooler.*"}},
           .ignored = {"bert.embeddings.position_ids", "bert.embeddings.token_type_ids"},
           .token_embedding = "bert.embeddings.word_embeddings.weight",
+          .token_rows = {"cls.predictions.bias"},
+          .text_positions = {"bert.embeddings.position_embeddings.weight"},
           .fixed = {{"add_cross_attention", "false"},
                     {"is_decoder", "false"},
                     {"position_embedding_type", "\"absolute\""}},

@@ -19,6 +19,7 @@ HubFormat Gpt2Config::hub() {
           .ignored = {"h.*.attn.bias", "h.*.attn.masked_bias"},
           .tied = {{"lm_head.weight", "wte.weight"}},
           .token_embedding = "wte.weight",
+          .text_positions = {"wpe.weight"},
           .fixed = {{"add_cross_attention", "false"},
                     {"scale_attn_by_inverse_layer_idx", "false"},
                     {"scale_attn_weights", "true"},

@@ -53,6 +53,7 @@ HubFormat LlamaConfig::hub() {
           .ignored = {"model.layers.*.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq"},
           .tied = {{"lm_head.weight", "model.embed_tokens.weight"}},
           .token_embedding = "model.embed_tokens.weight",
+          .token_rows = {"lm_head.weight"},
           .defaults = {{"vocab_size", "32000"}},
           .written = {{"pretraining_tp", "1"}, {"use_cache", "true"}},
           .own_keys = {"gradient_checkpointing"},

@@ -28,6 +28,7 @@ HubFormat VitConfig::hub() {
                    {"layernorm.*", "vit.layernorm.*"},
                    {"pooler.*", "vit.pooler.*"}},
           .ignored = {"vit.pooler.*"},
+          .image_positions = {"vit.embeddings.position_embeddings"},
           .fixed = {{"problem_type", "\"single_label_classification\""}},
           .written = {{"encoder_stride", "16"}},
           .own_keys = {"gradient_checkpointing"},

@@ -33,7 +33,7 @@ std::vector<Key> VitGpt2Config::keys() {
         {.name = name,
          .member = std::move(member),
          .doc = fmt::format("Hugging Face folder of {}, whose weights and sizes a new run "
-                            "takes, as model.from_pretrained does for the whole model.",
+                            "takes, as model.init_from does for the whole model.",
                             doc),
          .may_be_empty = true,
          .per_rank = true,
@@ -73,10 +73,9 @@ DataNeeds VitGpt2Config::needs() const {
 
 void VitGpt2Config::check(const Config& run, const ReportProblem& report) const {
   const auto both = [&](std::string_view key, const std::string& folder) {
-    if (folder.empty() || run.model.from_pretrained.empty()) return;
-    report({key, "model.from_pretrained", "model.name"},
-           fmt::format("'{}' and 'model.from_pretrained' both give its weights; keep one of them",
-                       key));
+    if (folder.empty() || run.model.init_from.empty()) return;
+    report({key, "model.init_from", "model.name"},
+           fmt::format("'{}' and 'model.init_from' both give its weights; keep one of them", key));
   };
   both("model.encoder.from_pretrained", encoder_folder);
   both("model.decoder.from_pretrained", decoder_folder);

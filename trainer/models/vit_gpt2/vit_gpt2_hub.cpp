@@ -51,6 +51,7 @@ HubFormat encoder_part() {
   out.read.push_back({"vit.*", "encoder.*"});
   out.ignored = {"classifier.*"};
   out.may_lack = {"encoder.pooler.*"};
+  out.image_positions = {"encoder.embeddings.position_embeddings"};
   return out;
 }
 
@@ -60,6 +61,8 @@ HubFormat decoder_part() {
   HubFormat out = Gpt2Config::hub();
   out.read.push_back({"*", body + "*"});
   for (std::string& name : out.ignored) name.insert(0, body);
+  out.token_embedding.insert(0, body);
+  for (std::string& name : out.text_positions) name.insert(0, body);
   for (HubTied& tied : out.tied)
     tied = {.name = body + tied.name, .parameter = body + tied.parameter};
   out.may_lack = {body + "h.*.crossattention.*", body + "h.*.ln_cross_attn.*"};
@@ -80,6 +83,8 @@ HubFormat VitGpt2Config::hub() {
       .may_lack = {"encoder.pooler.*"},
       .tied = {{"decoder.lm_head.weight", "decoder.transformer.wte.weight", true}},
       .token_embedding = "decoder.transformer.wte.weight",
+      .text_positions = {"decoder.transformer.wpe.weight"},
+      .image_positions = {"encoder.embeddings.position_embeddings"},
       .own_keys = {"encoder.gradient_checkpointing", "decoder.gradient_checkpointing",
                    "encoder.from_pretrained", "decoder.from_pretrained"},
       .from_hub = captioner_from_hub,

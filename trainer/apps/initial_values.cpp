@@ -1,0 +1,85 @@
+#include "trainer/apps/initial_values.h"
+
+#include <filesystem>
+
+#include "checkpoint/restore.h"
+#include "core/base/error.h"
+#include "trainer/config/folder_keys.h"
+#include "trainer/config/schema.h"
+#include "trainer/hub/hub_config.h"
+#include "trainer/registry/registry.h"
+
+namespace lockstep {
+namespace {
+
+/// Null if there is none, or none that can be read: then rows have the same order in both.
+TokenizerPtr tokenizer_of(const std::string& source) {
+  if (!is_hub_folder(source)) {
+    const CheckpointReader file = open_checkpoint(source);
+    const std::string& json = file.trainer().tokenizer;
+    return json.empty() ? nullptr : tokenizer_from_json(json, file.path() + ": the tokenizer");
+  }
+  const std::filesystem::path path = std::filesystem::path(source) / kHubTokenizer;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return nullptr;
+  try {
+    return load_tokenizer(path.string());
+  } catch (const Error&) {
+    return nullptr;  // the run has its own, or could not have opened its data
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> rows_by_text(const TokenizerPtr& mine, const TokenizerPtr& theirs) {
+  if (mine == nullptr || theirs == nullptr || mine->digest() == theirs->digest()) return {};
+  std::vector<std::int64_t> out;
+  const auto row_of = [&](std::int32_t id) -> std::int64_t {
+    try {
+      return theirs->id_of(mine->token(id)).value_or(-1);
+    } catch (const Error&) {
+      return -1;  // vocabularies have ids that are no token
+    }
+  };
+  for (std::int64_t id = 0; id < mine->vocab_size(); ++id)
+    out.push_back(row_of(static_cast<std::int32_t>(id)));
+  return out;
+}
+
+InitialValues::InitialValues(const Config& config, const Registry& registry, const Model& model,
+                             const TokenizerPtr& tokenizer, Activity activity) {
+  const ForeignCall call(activity, "reading the weights");
+  for (const WeightFolder& source : weight_folders(Schema(registry), config))
+    parts_.push_back(std::make_shared<Pretrained>(
+        open_weights(source.path), source.format, model,
+        FitOptions{.strict = config.model.strict,
+                   .grow_positions = config.model.grow_positions,
+                   .token_rows = tokenizer == nullptr
+                                     ? std::vector<std::int64_t>()
+                                     : rows_by_text(tokenizer, tokenizer_of(source.path)),
+                   .part = source.part}));
+}
+
+std::optional<HostTensor> InitialValues::value(const std::string& name) const {
+  for (const auto& part : parts_)
+    if (auto value = part->value(name)) return value;
+  return std::nullopt;
+}
+
+std::vector<std::string> InitialValues::describe() const {
+  std::vector<std::string> out;
+  for (const auto& part : parts_)
+    for (std::string& line : part->describe()) out.push_back(std::move(line));
+  return out;
+}
+
+std::string inherited_tokenizer(const LoadedConfig& loaded, const Registry& registry) {
+  const Config& config = loaded.config;
+  const std::string& source = config.model.init_from;
+  if (source.empty() || is_hub_folder(source) || loaded.origins.contains("tokenizer.type") ||
+      registry.at(config.data).brings_tokenizer)
+    return "";
+  return open_checkpoint(source).trainer().tokenizer;
+}
+
+}  // namespace lockstep

@@ -13,6 +13,7 @@
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"
+#include "core/trace/losses.h"
 #include "core/trace/mode.h"
 #include "core/trace/remat.h"
 #include "data/samples/tensor_dataset.h"

@@ -64,6 +64,35 @@ Tensor RMSNorm::operator()(const Tensor& x, Where where) const {
   return rms_norm(x, weight_.get(), eps_);
 }
 
+GroupNorm::GroupNorm(Module& parent, std::string_view name, std::int64_t groups,
+                     std::int64_t channels, double eps)
+    : Module(parent, name),
+      groups_(groups),
+      eps_(eps),
+      weight_(
+          parameter("weight", Shape{channels}, ParameterKind::kVector, Initializer::constant(1.0))),
+      bias_(
+          parameter("bias", Shape{channels}, ParameterKind::kVector, Initializer::constant(0.0))) {
+  LS_USER_CHECK(groups > 0 && channels % groups == 0,
+                "group normalization '{}' cannot divide {} channels into {} groups", path(),
+                channels, groups);
+}
+
+Tensor GroupNorm::operator()(const Tensor& x, Where where) const {
+  const ModuleScope scope = enter(x, where);
+  const std::int64_t channels = weight_.shape[0];
+  LS_USER_CHECK(x.shape().rank() >= 2 && x.size(1) == channels,
+                "{}: group normalization '{}' takes [N,{},...], not {}",
+                x.context().origin().to_string(), path(), channels, x.type().to_string());
+  const Tensor grouped = reshape(convert(x, DType::kF32), {x.size(0), groups_, -1});
+  const Tensor centered = grouped - mean(grouped, {2}, true);
+  const Tensor normal = centered * rsqrt(mean(centered * centered, {2}, true) + eps_);
+  const auto of_channel = [&](const Parameter& parameter) {
+    return broadcast_in_dim(parameter.get(), x.shape(), {1});
+  };
+  return convert(reshape(normal, x.shape()) * of_channel(weight_) + of_channel(bias_), x.dtype());
+}
+
 BatchNorm2d::BatchNorm2d(Module& parent, std::string_view name, std::int64_t channels, double eps,
                          double momentum, double initial_weight)
     : Module(parent, name),

@@ -38,6 +38,24 @@ class RMSNorm : public Module {
   Parameter& weight_;
 };
 
+/// (x - mean) / sqrt(variance + eps) * weight + bias, mean and variance over the channels of a
+/// group and all places of one sample (Wu and He, arXiv:1803.08494), as PyTorch's GroupNorm.
+/// Parameters "weight" and "bias" [channels].
+class GroupNorm : public Module {
+ public:
+  /// Error kUsage if `groups` does not divide `channels`.
+  GroupNorm(Module& parent, std::string_view name, std::int64_t groups, std::int64_t channels,
+            double eps = 1e-5);
+  /// [N, channels, ...] -> the same. Error kUsage for other shapes.
+  Tensor operator()(const Tensor& x, Where where = Where::current()) const;
+
+ private:
+  std::int64_t groups_;
+  double eps_;
+  Parameter& weight_;
+  Parameter& bias_;
+};
+
 /// (x - mean) / sqrt(variance + eps) * weight + bias for each channel (Ioffe and Szegedy,
 /// arXiv:1502.03167), as PyTorch's BatchNorm2d. Parameters "weight" and "bias" [channels]; buffers
 /// "running_mean" and "running_var" f32 [channels] and "num_batches_tracked" i64[].

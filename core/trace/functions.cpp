@@ -37,6 +37,14 @@ Tensor computed_again(const Tensor& x, F&& f) {
   return out;
 }
 
+/// log(1 + u) for u >= 0: what rounding takes from u in 1 + u is in the quotient (W. Kahan; see N.
+/// Higham, "Accuracy and Stability of Numerical Algorithms", 2002, problem 1.5).
+Tensor log_1_plus(const Tensor& u) {
+  const Tensor sum = u + 1.0;
+  const Tensor is_lost = equal(sum, 1.0);
+  return select(is_lost, u, log(sum) * (u / select(is_lost, 1.0, sum - 1.0)));
+}
+
 /// x minus its maximum along `dim`. The maximum is not part of the gradient: the functions that use
 /// this do not change if all of x is shifted.
 Tensor shift_to_zero(const Tensor& x, int dim) {
@@ -100,6 +108,18 @@ Tensor swiglu(const Tensor& gate, const Tensor& up, Where where) {
   const LocationScope line("swiglu", {&gate, &up}, where);
   const auto f = [&](const Tensor& wide) { return silu(wide) * widen(up); };
   return computed_again(gate, [&] { return computed_wide(gate, f); });
+}
+
+Tensor softplus(const Tensor& x, Where where) {
+  const LocationScope line("softplus", {&x}, where);
+  return computed_wide(x, [](const Tensor& wide) {
+    // log(1 + exp(x)) = m + log(a + b), a = exp(x - m), b = exp(-m). One of a and b is 1; taking it
+    // away first keeps the digits of the other. The gradient is that of a, also for x = 0.
+    const Tensor m = stop_gradient(maximum(wide, 0.0));
+    const Tensor a = exp(wide - m);
+    const Tensor u = select(greater(wide, 0.0), (a - 1.0) + exp(-m), a);
+    return m + log_1_plus(u);
+  });
 }
 
 Tensor mean(const Tensor& x, IntView dims, bool keep_dims, Where where) {
@@ -207,6 +227,12 @@ Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where) {
   const LocationScope line("random_uniform", {&key.seed, &key.step, &key.micro_batch}, where);
   const Tensor high = binary(Op::kShiftRightLogical, random_bits(key, shape), 8.0);
   return convert(high, DType::kF32) * 0x1.0p-24;
+}
+
+Tensor random_normal(const RandomKey& key, const Shape& shape, Where where) {
+  const LocationScope line("random_normal", {&key.seed, &key.step, &key.micro_batch}, where);
+  const Tensor radius = sqrt(log(1.0 - random_uniform(key, shape)) * -2.0);  // of (0, 1]
+  return radius * cos(random_uniform(key, shape) * (2.0 * std::numbers::pi));
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool transposed,

@@ -24,6 +24,9 @@ Tensor silu(const Tensor& x, Where where = Where::current());
 /// SwiGLU: silu(gate) up, two tensors of one shape (Shazeer, arXiv:2002.05202).
 Tensor swiglu(const Tensor& gate, const Tensor& up, Where where = Where::current());
 
+/// log(1 + exp(x)), without overflow and with small results to their last digits.
+Tensor softplus(const Tensor& x, Where where = Where::current());
+
 Tensor mean(const Tensor& x, IntView dims, bool keep_dims = false, Where where = Where::current());
 
 Tensor softmax(const Tensor& x, int dim, Where where = Where::current());
@@ -58,6 +61,10 @@ Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key,
 
 /// Uniform f32 in [0, 1) with 24 bits.
 Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where = Where::current());
+
+/// Normal f32 with mean 0 and variance 1 (G. Box and M. Muller, "A note on the generation of random
+/// normal deviates", 1958), within 5.8 of 0. The key of a training mode is mode_of(x).key.
+Tensor random_normal(const RandomKey& key, const Shape& shape, Where where = Where::current());
 
 /// x [..., in] times weight, with an optional bias [out]. `transposed`: weight is [out, in] as in
 /// PyTorch's Linear; else [in, out] as in GPT-2's Conv1D. A 16-bit product is rounded, and once

@@ -14,6 +14,7 @@
 #include "core/nn/positions.h"
 #include "core/nn/transformer.h"
 #include "core/trace/gradients.h"
+#include "core/trace/losses.h"
 #include "core/trace/mode.h"
 #include "data/images/soft_labels.h"
 #include "tests/core/engine/rank.h"
@@ -119,11 +120,36 @@ void write_functions() {
   function("gelu", shape, 2, [](const Tensor& x) { return gelu(x); });
   function("gelu_tanh", shape, 2, [](const Tensor& x) { return gelu_tanh(x); });
   function("silu", shape, 2, [](const Tensor& x) { return silu(x); });
+  function("softplus", Shape{4, 40}, 12, [](const Tensor& x) { return softplus(x); });
+  function("softplus_of_zero", shape, 0, [](const Tensor& x) { return softplus(x); });
   function("rotary", Shape{2, 9, 3, 8}, 1, [](const Tensor& x) { return rotary_embedding(x); });
   Case c("swiglu");
   const Tensor gate = c.input("gate", shape), up = c.input("up", shape);
   c.record([&] { return swiglu(gate, up); });
   c.write();
+}
+
+void write_losses() {
+  const auto of_two = [](const std::string& name, double factor, const auto& loss) {
+    Case c(name);
+    const Tensor x = c.input("x", Shape{6, 9}, factor), y = c.input("y", Shape{6, 9}, factor);
+    c.record([&] { return loss(x, y); });
+    c.write();
+  };
+  of_two("bce", 3, [](const Tensor& x, const Tensor& y) {
+    return binary_cross_entropy_with_logits(x, sigmoid(y));
+  });
+  of_two("bce_weighted", 3, [](const Tensor& x, const Tensor& y) {
+    return binary_cross_entropy_with_logits(x, sigmoid(y), 2.5);
+  });
+  of_two("huber", 1, [](const Tensor& x, const Tensor& y) { return huber(x, y, 0.7); });
+  of_two("kl", 2, [](const Tensor& x, const Tensor& y) {
+    return kl_divergence(log_softmax(x, 1), softmax(y, 1));
+  });
+  of_two("kl_of_zeros", 2, [](const Tensor& x, const Tensor& y) {
+    return kl_divergence(log_softmax(x, 1), relu(y));
+  });
+  of_two("cosine", 1, [](const Tensor& x, const Tensor& y) { return cosine_similarity(x, y, 1); });
 }
 
 /// Of images that are mixed and smoothed, and of those that are one of the two.
@@ -157,6 +183,8 @@ void write_images() {
   const auto batch_norm = [](Module& root) { return std::make_unique<BatchNorm2d>(root, "bn", 3); };
   layer("batch_norm_training", images, batch_norm, true);
   layer("batch_norm_evaluation", images, batch_norm);
+  layer("group_norm", Shape{2, 6, 5, 4},
+        [](Module& root) { return std::make_unique<GroupNorm>(root, "norm", 3, 6); });
 }
 
 void write_sequences() {
@@ -276,6 +304,7 @@ int main(int argc, char** argv) {
   }
   std::filesystem::current_path(argv[1]);
   lockstep::write_functions();
+  lockstep::write_losses();
   lockstep::write_images();
   lockstep::write_soft_labels();
   lockstep::write_sequences();

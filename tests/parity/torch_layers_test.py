@@ -152,6 +152,28 @@ class TorchLayers(unittest.TestCase):
         self.compare("swiglu", lambda c: F.silu(c.inputs["gate"]) * c.inputs["up"])
         self.compare("rotary", lambda c: rotate(c.inputs["x"], 10000.0))
 
+    def test_losses(self):
+        self.compare("softplus", lambda c: F.softplus(c.inputs["x"]))
+        self.compare("softplus_of_zero", lambda c: F.softplus(c.inputs["x"]))
+
+        def bce(c, weight=1.0):
+            return F.binary_cross_entropy_with_logits(c.inputs["x"], c.inputs["y"].sigmoid(), reduction="none",
+                                                      pos_weight=torch.tensor(weight, dtype=torch.float64))
+
+        self.compare("bce", bce)
+        self.compare("bce_weighted", lambda c: bce(c, 2.5))
+        self.compare("huber", lambda c: F.huber_loss(c.inputs["x"], c.inputs["y"], reduction="none", delta=0.7))
+        self.compare("kl", lambda c: F.kl_div(c.inputs["x"].log_softmax(1), c.inputs["y"].softmax(1),
+                                              reduction="none"), 9, 9)
+
+        def kl_of_zeros(c):
+            p = c.inputs["y"].relu()
+            log_p = torch.where(p > 0, p, torch.ones_like(p)).log()
+            return torch.where(p > 0, p * (log_p - c.inputs["x"].log_softmax(1)), torch.zeros_like(p))
+
+        self.compare("kl_of_zeros", kl_of_zeros, 9)
+        self.compare("cosine", lambda c: F.cosine_similarity(c.inputs["x"], c.inputs["y"], 1), 9, 9)
+
     def test_pooling(self):
         self.compare("max_pool", lambda c: F.max_pool2d(c.inputs["x"], 3, 2, 1), 9)
         self.compare("max_pool_default", lambda c: F.max_pool2d(c.inputs["x"], 2), 4)
@@ -181,6 +203,8 @@ class TorchLayers(unittest.TestCase):
             return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * c.parameters["norm.weight"]
 
         self.compare("rms_norm", rms_norm, 16, 21)
+        self.compare("group_norm", lambda c: F.group_norm(
+            c.inputs["x"], 3, c.parameters["norm.weight"], c.parameters["norm.bias"], 1e-5), 40, 40, 40)
 
     def test_batch_norm(self):
         def batch_norm(training):

@@ -74,6 +74,7 @@ TEST_F(UndefinedOperand, IsRefusedByEveryLayer) {
   const LayerNorm layer_norm(root, "ln", 4);
   const RMSNorm rms_norm(root, "rms", 4);
   const BatchNorm2d batch_norm(root, "bn", 4);
+  const GroupNorm group_norm(root, "gn", 2, 4);
   const MultiHeadAttention attention(root, "attn", 4, {.heads = 2});
   const GatedMlp mlp(root, "mlp", 4, 4);
   const TransformerBlock block(root, "block", 4, {.attention = {.heads = 2}});
@@ -93,6 +94,7 @@ TEST_F(UndefinedOperand, IsRefusedByEveryLayer) {
   expect_refused("LayerNorm", __LINE__, 1, [&](const Tensors& t) { layer_norm(t[0]); });
   expect_refused("RMSNorm", __LINE__, 1, [&](const Tensors& t) { rms_norm(t[0]); });
   expect_refused("BatchNorm2d", __LINE__, 1, [&](const Tensors& t) { batch_norm(t[0]); });
+  expect_refused("GroupNorm", __LINE__, 1, [&](const Tensors& t) { group_norm(t[0]); });
   expect_refused("MaxPool2d", __LINE__, 1, [&](const Tensors& t) { MaxPool2d{}(t[0]); });
   expect_refused("AvgPool2d", __LINE__, 1, [&](const Tensors& t) { AvgPool2d{}(t[0]); });
   expect_refused("GlobalAvgPool2d", __LINE__, 1,
@@ -123,7 +125,7 @@ TEST_F(UndefinedOperand, IsRefusedByEveryLayer) {
       EXPECT_TRUE(tried.contains(layer)) << header << ": " << layer;
       ++found;
     }
-  EXPECT_EQ(found, 14U);
+  EXPECT_EQ(found, 15U);
 }
 
 TEST_F(UndefinedOperand, NamesTheModuleAndIsNoContributionToABuffer) {

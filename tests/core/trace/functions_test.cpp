@@ -48,6 +48,36 @@ TEST(Activation, FollowsItsFormula) {
                      });
 }
 
+TEST(Softplus, KeepsTheDigitsOfSmallResultsAndDoesNotOverflow) {
+  const std::vector<float> x = {-80, -50, -17, -3, 0, 3, 17, 50, 200};
+  const std::vector<float> y = apply([](const Tensor& t) { return softplus(t); }, x, Shape{9});
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double expected = std::log1p(std::exp(double{x[i]}));
+    EXPECT_NEAR(y[i], expected, 1e-6 * expected) << x[i];
+  }
+}
+
+TEST(RandomNormal, HasTheMomentsOfTheNormalDistribution) {
+  TraceContext context;
+  const auto number = [&](std::int64_t value) {
+    return context.constant(HostTensor::scalar<std::int64_t>(value));
+  };
+  constexpr std::int64_t kCount = 100'000;
+  const Tensor drawn = random_normal({number(3), number(0), number(0)}, Shape{kCount});
+  evaluate(context);
+  double first = 0, second = 0, fourth = 0;
+  for (const float x : values_of(drawn.to_host())) {
+    first += x;
+    second += double{x} * x;
+    fourth += std::pow(x, 4);
+  }
+  // Five standard deviations of each mean: those of x, x^2 and x^4 are 1, sqrt(2) and sqrt(96).
+  const double five = 5 / std::sqrt(static_cast<double>(kCount));
+  EXPECT_NEAR(first / kCount, 0, five);
+  EXPECT_NEAR(second / kCount, 1, five * std::sqrt(2));
+  EXPECT_NEAR(fourth / kCount, 3, five * std::sqrt(96));
+}
+
 TEST(Softmax, SumsToOneAndSurvivesLargeLogits) {
   EXPECT_THAT(apply([](const Tensor& x) { return softmax(x, 1); }, {0, std::log(3.0F), 1000, 1000},
                     Shape{2, 2}),

@@ -11,6 +11,7 @@
 
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"
+#include "core/trace/losses.h"
 #include "core/trace/mode.h"
 #include "core/trace/remat.h"
 #include "tests/core/trace/inputs.h"
@@ -77,6 +78,7 @@ std::vector<Call> calls() {
            {"is_finite", is_finite},
            {"relu", relu},
            {"sigmoid", sigmoid},
+           {"softplus", softplus},
            {"gelu_tanh", gelu_tanh},
            {"gelu", gelu},
            {"silu", silu},
@@ -168,6 +170,15 @@ std::vector<Call> calls() {
       [](const Tensors& t) { dropout(t[0], 0.0, key_of(t, 1)); });
   add("dropout", __LINE__, {kMatrix, kScalar, kNumber, kNumber, kNumber},
       [](const Tensors& t) { dropout(t[0], t[1], key_of(t, 2)); });
+  add("binary_cross_entropy_with_logits", __LINE__, {kMatrix, kMatrix},
+      [](const Tensors& t) { binary_cross_entropy_with_logits(t[0], t[1]); });
+  add("huber", __LINE__, {kMatrix, kMatrix}, [](const Tensors& t) { huber(t[0], t[1]); });
+  add("kl_divergence", __LINE__, {kMatrix, kMatrix},
+      [](const Tensors& t) { kl_divergence(t[0], t[1]); });
+  add("cosine_similarity", __LINE__, {kMatrix, kMatrix},
+      [](const Tensors& t) { cosine_similarity(t[0], t[1]); });
+  add("random_normal", __LINE__, {kNumber, kNumber, kNumber},
+      [](const Tensors& t) { random_normal(key_of(t, 0), Shape{2}); });
   add("random_uniform", __LINE__, {kNumber, kNumber, kNumber},
       [](const Tensors& t) { random_uniform(key_of(t, 0), Shape{2}); });
   add("linear", __LINE__, {kMatrix, kMatrix, kVector},
@@ -278,8 +289,9 @@ TEST(UndefinedTensor, IsTriedWithEveryFunctionThatTheHeadersDeclare) {
   std::set<std::string> tried;
   for (const Call& call : calls()) tried.insert(call.name);
   std::size_t found = 0;
-  for (const char* header : {"core/trace/ops.h", "core/trace/functions.h", "core/trace/gradients.h",
-                             "core/trace/host_call.h", "core/trace/mode.h", "core/trace/remat.h"})
+  for (const char* header :
+       {"core/trace/ops.h", "core/trace/functions.h", "core/trace/gradients.h",
+        "core/trace/host_call.h", "core/trace/losses.h", "core/trace/mode.h", "core/trace/remat.h"})
     for (const std::string& function : functions_of(header)) {
       EXPECT_TRUE(tried.contains(function)) << header << ": " << function;
       ++found;

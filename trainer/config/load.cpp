@@ -20,74 +20,15 @@
 #include "trainer/config/checks.h"
 #include "trainer/config/folder_keys.h"
 #include "trainer/config/schema.h"
+#include "trainer/config/suggestions.h"
 #include "trainer/config/values.h"
+#include "trainer/config/words_of_others.h"
 #include "trainer/config/yaml_tree.h"
 
 namespace lockstep {
 namespace {
 
 using Source = ConfigOrigin::Source;
-
-/// Suggests a key or section for an unknown name. Keys of a section are those of the rows that
-/// `config` chose there, or of all rows if none is chosen yet.
-class Suggestions {
- public:
-  Suggestions(const Schema& schema, const Config& config) : schema_(schema), config_(config) {}
-
-  /// "learning_rate" for a near miss in the same section, "optimizer.learning_rate" for a key of
-  /// another section, else "".
-  std::string key(std::string_view section, std::string_view name) const {
-    std::vector<std::string_view> siblings;
-    for (const ConfigKey& key : schema_.keys()) {
-      const bool is_alias = std::ranges::find(key.aliases, name) != key.aliases.end();
-      if (key.section != section && (key.name == name || is_alias))
-        return fmt::format("{}.{}", key.section, name);
-      if (key.section != section || !may_be_chosen(key)) continue;
-      siblings.push_back(key.name);
-      siblings.insert(siblings.end(), key.aliases.begin(), key.aliases.end());
-    }
-    return std::string(nearest_word(name, siblings));
-  }
-
-  std::string section(std::string_view name) const {
-    const std::string near = nearest_section(name);
-    return near.empty() ? key("", name) : near;
-  }
-
-  /// A suggestion for "train.max_steps": a whole path, or a section if none of its keys is similar,
-  /// or "".
-  std::string path(std::string_view section, std::string_view name) const {
-    std::string near = nearest_section(section);
-    if (near.empty()) return key("", name);
-    std::string path = fmt::format("{}.{}", near, name);
-    if (schema_.find(path) != nullptr) return path;
-    const std::string found = key(near, name);
-    if (found.empty()) return near;
-    return schema_.resolve(found, config_).empty() ? fmt::format("{}.{}", near, found) : found;
-  }
-
- private:
-  bool may_be_chosen(const ConfigKey& key) const {
-    if (key.row == nullptr) return true;
-    const std::string& chosen = key.rows->chosen(const_cast<Config&>(config_));  // only read
-    return chosen.empty() || chosen == key.row->name;
-  }
-
-  /// The section of a misspelled or shortened name ("train": "training"), or "".
-  std::string nearest_section(std::string_view name) const {
-    const std::vector<std::string_view> sections = schema_.sections();
-    if (const std::string_view near = nearest_word(name, sections); !near.empty())
-      return std::string(near);
-    constexpr std::size_t kShortest = 3;
-    for (const std::string_view section : sections) {
-      if (name.size() >= kShortest && section.starts_with(name)) return std::string(section);
-    }
-    return "";
-  }
-
-  const Schema& schema_;
-  const Config& config_;
-};
 
 /// A long text without its middle, so that messages do not repeat large values of a hostile config.
 std::string shorten(std::string text) {
@@ -291,8 +232,19 @@ class ConfigLoader {
     return problem;
   }
 
+  /// Reports the word of another framework in place of a key here. The keys that it means are not
+  /// reported as missing.
+  bool report_word_of_others(const std::string& path, const ConfigOrigin& origin) {
+    const auto word = word_of_others(path.substr(path.find('.') + 1));
+    if (!word) return false;
+    report(origin, fmt::format("unknown key '{}'; {}", path, word->text));
+    bad_.insert(word->keys.begin(), word->keys.end());
+    return true;
+  }
+
   void unknown_section(const std::string& name, const ConfigOrigin& origin) {
     const std::string near = suggestions_.section(name);
+    if (near.empty() && report_word_of_others(name, origin)) return;
     report(origin, fmt::format("unknown section '{}'{}", name, did_you_mean(near)));
     // Do not also report the intended key as missing.
     for (const ConfigKey& key : schema_.keys()) {
@@ -301,6 +253,7 @@ class ConfigLoader {
   }
 
   void unknown_key(const std::string& path, const ConfigOrigin& origin) {
+    if (report_word_of_others(path, origin)) return;
     const std::string section = path.substr(0, path.find('.'));
     const std::string near = suggestions_.key(section, path.substr(section.size() + 1));
     report(origin, fmt::format("unknown key '{}'{}", path, did_you_mean(near)));
@@ -325,6 +278,7 @@ class ConfigLoader {
     if (!schema_.has_section(section)) {
       const std::string_view name =
           path == section ? "" : std::string_view(path).substr(section.size() + 1);
+      if (report_word_of_others(path, origin)) return;
       const std::string near =
           name.empty() ? suggestions_.section(section) : suggestions_.path(section, name);
       return report(origin, fmt::format("unknown key '{}'{}", path, did_you_mean(near)));

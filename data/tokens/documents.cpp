@@ -112,7 +112,7 @@ Documents tokenize_documents(const TextDocuments& documents, const Tokenizer& to
   for (const TextDocument& document : documents.all) {
     try {
       out.all.push_back(
-          {tokens_of(document.text, tokenizer, frame, limit), document.place, document.label});
+          {tokens_of(document.text, tokenizer, frame, limit), document.place, document.label.number});
     } catch (const Error& error) {
       throw Error(error.kind(),
                   fmt::format("{}: {}", documents.place(document.place), error.what()));

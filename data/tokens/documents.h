@@ -17,10 +17,17 @@ struct DocumentPlace {
   std::int64_t line = 0;  ///< from 1
 };
 
+/// A class as a file has it.
+struct DocumentLabel {
+  std::string name = "";                       ///< "": the document has none
+  std::optional<std::int64_t> integer = {};    ///< its value, if it is no text there
+  std::int32_t number = -1;                    ///< its index, by number_labels() (labels.h)
+};
+
 struct TextDocument {
   std::string text;
   DocumentPlace place;
-  std::int32_t label = -1;  ///< a class; -1 for none
+  DocumentLabel label = {};
 };
 
 struct TextDocuments {

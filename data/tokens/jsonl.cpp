@@ -1,5 +1,7 @@
 #include "data/tokens/jsonl.h"
 
+#include <limits>
+
 #include "core/base/error.h"
 #include "core/base/json_place.h"
 #include "data/files/lines.h"
@@ -20,16 +22,20 @@ JsonPlace member(const JsonPlace& object, const std::string& field, const char* 
   object.refuse(fmt::format("no field '{}' ({}); the object has: {}", field, key, names));
 }
 
-std::int32_t label_of(const JsonPlace& object, const JsonlOptions& options) {
+/// A text, or an integer of 64 bits.
+DocumentLabel label_of(const JsonPlace& object, const JsonlOptions& options) {
   const JsonPlace value = member(object, options.label_field, "data.label_field");
-  const std::int64_t classes = options.classes;
+  if (value.is_string()) {
+    DocumentLabel out{.name = value.string()};
+    if (out.name.empty()) value.refuse("a label must not be an empty text");
+    return out;
+  }
   if (!value.is_integer())
-    value.refuse(fmt::format("must be an integer, not {}", value.describe()));
-  const auto label = value.find_integer(0, classes - 1);
-  if (!label)
-    value.refuse(fmt::format("{} is not one of the model's {} classes, 0 to {}", value.describe(),
-                             classes, classes - 1));
-  return static_cast<std::int32_t>(*label);
+    value.refuse(fmt::format("must be a text or an integer, not {}", value.describe()));
+  using Limits = std::numeric_limits<std::int64_t>;
+  const auto integer = value.find_integer(Limits::min(), Limits::max());
+  if (!integer) value.refuse(fmt::format("{} has more than 64 bits", value.describe()));
+  return {.name = std::to_string(*integer), .integer = integer};
 }
 
 }  // namespace

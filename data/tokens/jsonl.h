@@ -13,7 +13,6 @@ namespace lockstep {
 struct JsonlOptions {
   std::string text_field = "text";
   std::string label_field = "";  ///< empty: documents have no labels
-  std::int64_t classes = 0;      ///< labels are integers below it
 };
 
 /// The documents of these files, in order. Error kData naming file, line and column for a line that

@@ -101,13 +101,17 @@ class LabelledTexts(EndToEndTest):
     def test_labels_that_the_model_does_not_have(self):
         text = {"text": "NORA: no."}
         for name, row, message in (
-                ("large", text | {"label": LABELS},
-                 f"32: label: {LABELS} is not one of the model's {LABELS} classes, 0 to {LABELS - 1}"),
-                ("none", text, "1: no field 'label' (data.label_field); the object has: \"text\""),
-                ("word", text | {"label": "Nora"}, "32: label: must be an integer, not the string \"Nora\"")):
+                ("more", text | {"label": LABELS},
+                 f":2: the label '{LABELS}' is none of the {LABELS} labels of the training data: '0', '1', '2'"),
+                ("none", text, ":2:1: no field 'label' (data.label_field); the object has: \"text\""),
+                ("half", text | {"label": 0.5}, ":2:32: label: must be a text or an integer, not 0.5")):
             path = self.write(f"{name}.jsonl", [self.rows[0], row])
-            run = Run(self.folder, f"bad_{name}", self.config | {"data.path": str(path)})
-            self.assert_fails(run.start(ranks=2).wait(), 3, f"{path}:2:{message}")
+            run = Run(self.folder, f"bad_{name}", self.config | {"data.val_path": str(path)})
+            self.assert_fails(run.start(ranks=2).wait(), 3, f"{path}{message}")
+        run = Run(self.folder, "bad_number", self.config | {"model.num_labels": LABELS + 1})
+        self.assert_fails(run.start(ranks=2).wait(), 3,
+                          f"{self.path}: {LABELS} labels ('0', '1', '2'), but the model is for {LABELS + 1}; "
+                          "'model.num_labels: auto' takes the number from the data")
 
 
 if __name__ == "__main__":

@@ -67,10 +67,12 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
-    return open_data(config, registry, saved.trainer().tokenizer);
+    return open_data(config, registry,
+                     {.tokenizer_json = saved.trainer().tokenizer,
+                      .classes = text_classes(facts, registry.needs(config.model))});
   }();
   agree_on_datasets(runtime.communicator(), data);
-  check_saved_classes(facts.images, saved.path(), data);
+  check_saved_classes(facts.samples, saved.path(), data);
   activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
   const RestoredModel restored(config, registry, data.vocab_size, runtime, saved);

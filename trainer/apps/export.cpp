@@ -40,7 +40,7 @@ constexpr const char* kDecoderStart = "decoder_start_token_id";
 struct ExportSource {
   CheckpointReader checkpoint;
   Config config;
-  std::optional<ImageFacts> images;  ///< of the run's samples, if the checkpoint has them
+  std::optional<SampleFacts> samples;  ///< if the checkpoint has them
   const ModelRow& model;
   const HubFormat& format;
   TokenizerPtr tokenizer;  ///< null: none
@@ -66,12 +66,11 @@ std::string json_of(const std::optional<std::int32_t>& id) {
 void add_labels(const ExportSource& source, HubValues& values) {
   const auto count = values.find("num_labels");
   if (count == values.end()) return;
-  const ImageFacts facts = source.images.value_or(ImageFacts{});
+  const SampleFacts facts = source.samples.value_or(SampleFacts{});
   Json names = Json::object();
   Json ids = Json::object();
   for (std::size_t i = 0; i < std::stoul(count->second.json); ++i) {
-    const std::string name =
-        i < facts.classes.size() ? facts.classes[i] : fmt::format("LABEL_{}", i);
+    const std::string name = i < facts.classes.size() ? facts.classes[i] : made_up_label(i);
     names[std::to_string(i)] = name;
     ids[name] = i;
   }
@@ -110,7 +109,7 @@ ImageSettings image_settings(const ExportSource& source, const Registry& registr
 HubValues timm_image_values(const ExportSource& source, const Registry& registry) {
   HubValues out = image_values(source, registry);
   const ImageSettings images = image_settings(source, registry);
-  std::array<std::int64_t, 3> shape = source.images.value_or(ImageFacts{}).shape;
+  std::array<std::int64_t, 3> shape = source.samples.value_or(SampleFacts{}).shape;
   if (shape[0] == 0) std::ranges::copy(registry.needs(source.config.model).image, shape.begin());
   out["input_size"] = Json(shape).dump();
   const auto side = static_cast<double>(std::min(shape[1], shape[2]));
@@ -343,7 +342,7 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
   const ModelRow& model = registry.at(facts.config.model);
   LS_USER_CHECK(model.hub.has_value(), "{}: model '{}' has no Hugging Face format",
                 checkpoint.path(), model.name);
-  const ExportSource source{std::move(checkpoint), facts.config, facts.images, model, *model.hub,
+  const ExportSource source{std::move(checkpoint), facts.config, facts.samples, model, *model.hub,
                             facts.tokenizer};
   try {
     const FolderBeside beside(place);

@@ -129,7 +129,7 @@ ImageDataset images_like(const Config& config, const Registry& registry, const S
   const auto* own = registry.at(config.data).part<ImageSettings>(config.data.keys);
   const ImageSettings settings = own != nullptr ? *own : ImageSettings{.of_any_size = true};
   const auto& [channels, height, width] =
-      facts.images ? facts.images->shape : registry.needs(config.model).image;
+      facts.samples ? facts.samples->shape : registry.needs(config.model).image;
   constexpr std::int64_t kOneClass = 1;  // files have none; all get label 0
   return {std::make_shared<ImageFiles>(paths, settings.limits()),
           for_evaluation(settings.options({channels, height, width}, kOneClass))};

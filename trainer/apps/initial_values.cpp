@@ -8,6 +8,7 @@
 #include "trainer/config/schema.h"
 #include "trainer/hub/hub_config.h"
 #include "trainer/registry/registry.h"
+#include "trainer/run/saved_texts.h"
 
 namespace lockstep {
 namespace {
@@ -73,13 +74,25 @@ std::vector<std::string> InitialValues::describe() const {
   return out;
 }
 
-std::string inherited_tokenizer(const LoadedConfig& loaded, const Registry& registry) {
-  const Config& config = loaded.config;
+KnownData inherited_data(const LoadedConfig& loaded, const Config& config,
+                         const Registry& registry) {
   const std::string& source = config.model.init_from;
-  if (source.empty() || is_hub_folder(source) || loaded.origins.contains("tokenizer.type") ||
-      registry.at(config.data).brings_tokenizer)
-    return "";
-  return open_checkpoint(source).trainer().tokenizer;
+  if (source.empty()) return {};
+  const DataNeeds needs = registry.needs(config.model);
+  const bool has_classes = needs.inputs == "labelled_tokens";
+  KnownData out;
+  if (is_hub_folder(source)) {
+    if (has_classes) out.classes = hub_classes(source);
+  } else {
+    const CheckpointReader file = open_checkpoint(source);
+    if (!loaded.origins.contains("tokenizer.type") && !registry.at(config.data).brings_tokenizer)
+      out.tokenizer_json = file.trainer().tokenizer;
+    const auto facts = saved_sample_facts(file.trainer().samples, file.path());
+    if (has_classes && facts) out.classes = facts->classes;
+  }
+  // Others, where the config asks for another number.
+  if (std::ssize(out.classes) != needs.n_classes) out.classes.clear();
+  return out;
 }
 
 }  // namespace lockstep

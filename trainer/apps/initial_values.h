@@ -11,6 +11,7 @@
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/config/load.h"
 #include "trainer/hub/pretrained.h"
+#include "trainer/registry/open_data.h"
 #include "trainer/task/model.h"
 
 namespace lockstep {
@@ -34,9 +35,11 @@ class InitialValues {
   std::vector<std::shared_ptr<const Pretrained>> parts_;
 };
 
-/// The tokenizer of the run that model.init_from names, serialized; "" if the config gives another,
-/// the data brings its own, or there is none. Error kCheckpoint as open_checkpoint().
-std::string inherited_tokenizer(const LoadedConfig& loaded, const Registry& registry);
+/// What model.init_from says of the data: a run's tokenizer, unless the config gives another or the
+/// data brings its own, and the names of the labels of texts, if they are as many as the model has.
+/// Error kCheckpoint as open_checkpoint().
+KnownData inherited_data(const LoadedConfig& loaded, const Config& config,
+                         const Registry& registry);
 
 /// For each token of `mine` the id of the token with the same text in `theirs`, or -1. Empty if one
 /// is null or they are equal.

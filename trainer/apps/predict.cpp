@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t kMaxBatchSize = 16;
 
 /// The images, resized and normalized as in the run's evaluation.
-DatasetPtr open_images(const Config& config, const Registry& registry, const ImageFacts& facts,
+DatasetPtr open_images(const Config& config, const Registry& registry, const SampleFacts& facts,
                        const std::vector<std::string>& paths) {
   const ImageSettings& settings = *registry.at(config.data).part<ImageSettings>(config.data.keys);
   const auto& [channels, height, width] = facts.shape;
@@ -68,7 +68,7 @@ HostTensor logits_of(Engine& engine, const Model& model, DType compute_dtype, Ho
 }
 
 void print_classes(const EvalBatch& batch, const HostTensor& logits, const Dataset& images,
-                   std::int64_t first, std::int64_t top, const ImageFacts& facts) {
+                   std::int64_t first, std::int64_t top, const SampleFacts& facts) {
   const std::vector<double> all = to_doubles(logits);
   const std::vector<double> mask = to_doubles(batch.batch.at("mask"));
   const std::size_t classes = all.size() / mask.size();
@@ -78,7 +78,7 @@ void print_classes(const EvalBatch& batch, const HostTensor& logits, const Datas
 }
 
 /// The image facts of the run's data; if the checkpoint does not have them, those of its config.
-ImageFacts image_facts(const SavedFacts& saved, const Registry& registry, const std::string& run,
+SampleFacts image_facts(const SavedFacts& saved, const Registry& registry, const std::string& run,
                        const std::string& checkpoint) {
   const Config& config = saved.config;
   const DataNeeds needs = registry.needs(config.model);
@@ -87,7 +87,7 @@ ImageFacts image_facts(const SavedFacts& saved, const Registry& registry, const 
   LS_USER_CHECK(needs.inputs == "images" && settings != nullptr,
                 "{} was trained on {} data, model '{}': it cannot predict classes of images", run,
                 data.name, config.model.name);
-  if (saved.images) return *saved.images;
+  if (saved.samples) return *saved.samples;
   const auto& [channels, height, width] = needs.image;
   const auto size = settings->size().value_or(std::array{height, width});
   LS_USER_CHECK(size[0] > 1,
@@ -109,7 +109,7 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
   const SharedCheckpoint saved = from.share_checkpoint(*alone, activity);
   const SavedFacts described = facts_of(saved, registry);
   const Config& config = described.config;
-  const ImageFacts facts = image_facts(described, registry, run, saved.path());
+  const SampleFacts facts = image_facts(described, registry, run, saved.path());
   check_channels_of_files(facts.shape[0], run);
   const DatasetPtr images = open_images(config, registry, facts, options.images);
 

@@ -138,7 +138,8 @@ RunPlanner::RunPlanner(const Registry& registry, DataSource data, CompileOptions
 
 RunPlanner::~RunPlanner() = default;
 
-PlannedRun RunPlanner::plan(const Config& config) {
+PlannedRun RunPlanner::plan(const Config& given) {
+  const Config config = with_classes_of(data_, given, registry_);
   Engine& engine = rank_->engine;
   const std::unique_ptr<Model> model = registry_.make_model(config.model, {data_.vocab_size});
   TrainingState state = make_training_state(config, registry_, *model);
@@ -179,7 +180,7 @@ RunPlanner planner_for_unknown_device(const Config& config, const Registry& regi
   options.unknown_kernels = true;
   DeviceOptions device;
   device.queue_depth = static_cast<int>(config.device.queue_depth);
-  return {registry, open_data(config, registry, ""), std::move(options), device};
+  return {registry, open_data(config, registry), std::move(options), device};
 }
 
 RunPlanner planner_for_this_machine(const Config& config, const Registry& registry, MaxIsa max,
@@ -192,7 +193,7 @@ RunPlanner planner_for_this_machine(const Config& config, const Registry& regist
   DeviceOptions device = runtime.device().options();
   options.activity = device.activity = {};  // of `watch`
   options.disabled_passes = std::move(disabled);
-  return {registry, open_data(config, registry, ""), std::move(options), device};
+  return {registry, open_data(config, registry), std::move(options), device};
 }
 
 PlannedRun plan_config(const Config& config, const Registry& registry, MaxIsa max) {

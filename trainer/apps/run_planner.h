@@ -25,7 +25,7 @@ class RunPlanner {
   ~RunPlanner();
 
   /// Errors of the model, and of steps that cannot be split.
-  PlannedRun plan(const Config& config);
+  PlannedRun plan(const Config& given);
 
   const DataSource& data() const { return data_; }
 

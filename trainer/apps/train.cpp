@@ -192,6 +192,14 @@ struct StartOfRun {
   DataSource data;
 };
 
+/// What a resumed run, or what a new one begins with, says of the data.
+KnownData known_data(const std::optional<SharedCheckpoint>& saved, const SavedData& described,
+                     const LoadedConfig& loaded, const Config& config, const Registry& registry) {
+  if (!saved) return inherited_data(loaded, config, registry);
+  return {.tokenizer_json = saved->trainer().tokenizer,
+          .classes = text_classes(described, registry.needs(config.model))};
+}
+
 /// Opens the checkpoint, whose model's keys `config` takes, and the data. Collective.
 StartOfRun open_start(const LoadedConfig& loaded, const Registry& registry,
                       const TrainOptions& options, const Settings& settings, RankRuntime& runtime,
@@ -204,9 +212,7 @@ StartOfRun open_start(const LoadedConfig& loaded, const Registry& registry,
     saved = find_start(resume, folder, runtime.communicator(), activity, runtime.log(),
                        SettingsOf::kConfig);
   settle_model_keys(loaded, saved, registry, config);
-  RunSpec spec{.options = options_of(config),
-               .folder = folder,
-               .config_text = config_yaml(config, registry)};
+  RunSpec spec{.options = options_of(config), .folder = folder};
   spec.options.early_stopping = with_mode(config.early_stopping, registry);
   spec.options.checkpoint.resume = resume;
   // An error in it is one of the checkpoint; open_data() would report it as one of the data.
@@ -221,19 +227,18 @@ StartOfRun open_start(const LoadedConfig& loaded, const Registry& registry,
   activity.begin(Phase::kData);
   DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
-    return open_data(config, registry,
-                     saved ? saved->trainer().tokenizer : inherited_tokenizer(loaded, registry));
+    return open_data(config, registry, known_data(saved, described, loaded, config, registry));
   }();
   agree_on_datasets(runtime.communicator(), data);
-  if (saved) check_saved_classes(described.images, saved->path(), data);
+  if (saved) check_saved_classes(described.samples, saved->path(), data);
   warn_of_data(data, registry.needs(config.model), runtime.log());
   activity.begin(Phase::kPrepare);
-  if (config.batch.micro_batch_size == kAutoMicroBatch) {
+  config = with_classes_of(data, std::move(config), registry);
+  if (config.batch.micro_batch_size == kAutoMicroBatch)
     config.batch.micro_batch_size = choose_micro_batch(config, registry, saved, data, runtime);
-    spec.config_text = config_yaml(config, registry);
-  }
+  spec.config_text = config_yaml(config, registry);
   if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
-  spec.samples = image_facts_of(data);
+  spec.samples = sample_facts_of(data);
   return {.saved = std::move(saved), .spec = std::move(spec), .data = std::move(data)};
 }
 

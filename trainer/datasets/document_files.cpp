@@ -11,6 +11,7 @@
 #include "data/tokens/token_dataset.h"
 #include "trainer/datasets/masked_samples.h"
 #include "trainer/datasets/path_keys.h"
+#include "trainer/datasets/text_labels.h"
 
 namespace lockstep {
 namespace {
@@ -138,6 +139,8 @@ DataSource open_documents(const Data& data, const OpenContext& context, const Re
   DocumentSplit split =
       split_documents(read(data.path), data.val_path.empty() ? 1.0 - data.val_fraction : 1.0);
   if (!data.val_path.empty()) split.validation = read(data.val_path);
+  std::vector<std::string> classes;
+  if (context.needs.inputs == "labelled_tokens") classes = settle_labels(split, context);
   const bool learns =
       context.tokenizer_json.empty() && context.tokenizer.type == TokenizerType::kChar;
   // As for text data, the characters are those of all files, including the validation part.
@@ -150,7 +153,8 @@ DataSource open_documents(const Data& data, const OpenContext& context, const Re
   DataSource out{.train = make(split.train, &mean_length),
                  .tokenizer = tokenizer,
                  .vocab_size = tokenizer->vocab_size(),
-                 .tokens_per_sample = std::llround(mean_length)};
+                 .tokens_per_sample = std::llround(mean_length),
+                 .classes = std::move(classes)};
   if (!split.validation.all.empty()) out.validation = make(split.validation);
   return out;
 }
@@ -164,7 +168,7 @@ std::vector<Key> JsonlData::keys() {
                  .doc = "Field of each line's object with the text."});
   out.push_back({.name = "label_field",
                  .member = bind<&JsonlData::label_field>(),
-                 .doc = "Field with the label, an integer from 0, for models that classify text."});
+                 .doc = "Field with the label, a text or an integer, for models that classify text."});
   return out;
 }
 
@@ -174,10 +178,7 @@ void JsonlData::check(const Config& run, const ReportProblem& report) const {
 
 DataSource JsonlData::open(const OpenContext& context) const {
   JsonlOptions options{.text_field = text_field};
-  if (context.needs.inputs == "labelled_tokens") {
-    options.label_field = label_field;
-    options.classes = context.needs.n_classes;
-  }
+  if (context.needs.inputs == "labelled_tokens") options.label_field = label_field;
   return open_documents(*this, context, [&](const std::vector<std::string>& paths) {
     return read_jsonl(paths, options);
   });

@@ -16,6 +16,11 @@
 namespace lockstep {
 namespace {
 
+/// Two where the model takes the number from its data.
+std::int64_t number_of_classes(const DataNeeds& needs) {
+  return needs.n_classes == 0 && !needs.classes_key.empty() ? 2 : needs.n_classes;
+}
+
 DatasetPtr make_sequences(const OpenContext& context, std::int64_t samples, std::uint64_t seed) {
   const DataNeeds& needs = context.needs;
   const std::int64_t length = context.sequence_length;
@@ -27,7 +32,8 @@ DatasetPtr make_sequences(const OpenContext& context, std::int64_t samples, std:
   using Task = SyntheticSequences::Task;
   const Task task = needs.inputs == "masked_tokens" ? Task::kMasked : Task::kLabelled;
   return std::make_shared<SyntheticSequences>(
-      task, SyntheticSequences::Sizes{samples, length, needs.vocab_size, needs.n_classes}, seed);
+      task, SyntheticSequences::Sizes{samples, length, needs.vocab_size, number_of_classes(needs)},
+      seed);
 }
 
 double mean_of(std::span<const LengthShare> shares, std::int64_t at_most) {
@@ -87,10 +93,14 @@ DataSource SyntheticData::open(const OpenContext& context) const {
     auto validation = std::make_shared<SyntheticImages>(train->others(num_samples, seed + 1));
     return {.train = std::move(train), .validation = std::move(validation)};
   }
-  return {.train = make_sequences(context, num_samples, seed),
-          .validation = make_sequences(context, num_samples, seed + 1),
-          .vocab_size = needs.vocab_size,
-          .tokens_per_sample = context.sequence_length};
+  DataSource out{.train = make_sequences(context, num_samples, seed),
+                 .validation = make_sequences(context, num_samples, seed + 1),
+                 .vocab_size = needs.vocab_size,
+                 .tokens_per_sample = context.sequence_length};
+  if (needs.n_classes == 0 && !needs.classes_key.empty())
+    for (std::int64_t i = 0; i < number_of_classes(needs); ++i)
+      out.classes.push_back(std::to_string(i));
+  return out;
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -190,6 +191,26 @@ std::string divided(const JsonPlace& given, double by) {
 
 }  // namespace
 
+std::vector<std::string> hub_classes(const std::string& folder) {
+  const JsonPlace json = read_object((fs::path(folder) / kHubConfig).string());
+  const auto names = json.find("id2label");
+  if (!names) return {};
+  std::map<std::string, std::string> by_id;
+  names->for_each_member(
+      [&](const std::string& id, const JsonPlace& name) { by_id.emplace(id, name.string()); });
+  std::vector<std::string> out;
+  bool made_up = true;
+  for (std::size_t i = 0; i < by_id.size(); ++i) {
+    const auto found = by_id.find(std::to_string(i));
+    if (found == by_id.end())
+      names->refuse(fmt::format("has {} labels, but none for {}", by_id.size(), i));
+    out.push_back(found->second);
+    made_up &= out.back() == made_up_label(i);
+  }
+  if (made_up) return {};
+  return out;
+}
+
 HubValues read_preprocessor(const std::string& folder) {
   const std::string path = (fs::path(folder) / kHubPreprocessor).string();
   std::error_code error;
@@ -208,6 +229,10 @@ HubValues read_preprocessor(const std::string& folder) {
   take("image_mean", 0.0);
   take("image_std", 1.0);
   return out;
+}
+
+std::string made_up_label(std::size_t number) {
+  return fmt::format("LABEL_{}", number);
 }
 
 std::string hub_config_text(const HubValues& values) {

@@ -25,11 +25,19 @@ std::vector<std::string> hub_files(const std::string& folder);
 HubValues read_hub_config(const std::string& folder, const HubFormat& format,
                           const std::string& model, bool strict);
 
+/// The names of its labels from 0 on, of "id2label"; none if there are none, or only those that the
+/// hub's library makes up (LABEL_0, ...). Error kUsage naming file, line and column for a damaged
+/// one.
+std::vector<std::string> hub_classes(const std::string& folder);
+
 /// How a folder scales images: "image_mean" and "image_std" as JSON lists, for pixels from 0 to 1,
 /// whatever rescale factor it has; nothing if it has no preprocessor_config.json. Error kUsage
 /// naming file, line and column if that is not a JSON object, or its rescale factor is not a number
 /// above 0.
 HubValues read_preprocessor(const std::string& folder);
+
+/// The name that the hub's library gives to a label without one: LABEL_0, ...
+std::string made_up_label(std::size_t number);
 
 /// The values as the library's own config.json: sorted, indented, with a last newline.
 std::string hub_config_text(const HubValues& values);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "trainer/settings/config.h"
 #include "trainer/task/data_source.h"
@@ -10,9 +11,13 @@ namespace lockstep {
 
 class Registry;
 
-/// Opens and checks all files. `tokenizer_json`: a resumed run's own tokenizer, used instead of
-/// making a new one; empty for none. Errors kData name the file.
-DataSource open_data(const Config& config, const Registry& registry,
-                     const std::string& tokenizer_json);
+/// What a model that exists already knows of its data; empty members: it is made from the data.
+struct KnownData {
+  std::string tokenizer_json = "";        ///< a resumed run's own tokenizer
+  std::vector<std::string> classes = {};  ///< names of labels from 0 on
+};
+
+/// Opens and checks all files. Errors kData name the file.
+DataSource open_data(const Config& config, const Registry& registry, const KnownData& known = {});
 
 }  // namespace lockstep

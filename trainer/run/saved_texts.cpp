@@ -59,26 +59,28 @@ TokenizerPtr saved_tokenizer(const std::string& json, const std::string& path) {
   return of_checkpoint([&] { return tokenizer_from_json(json, path + ": the saved tokenizer"); });
 }
 
-std::string image_facts_of(const DataSource& data) {
+std::string sample_facts_of(const DataSource& data) {
   const std::vector<FieldSpec> fields = data.train->fields();
   const auto image = std::ranges::find(fields, "image", &FieldSpec::name);
-  if (image == fields.end() || image->shape.rank() != 3) return "";
+  const bool has_images = image != fields.end() && image->shape.rank() == 3;
+  if (!has_images && data.classes.empty()) return "";
   std::vector<std::string> classes;
   classes.reserve(data.classes.size());
   for (const std::string& name : data.classes) classes.push_back(as_text(name));
-  const nlohmann::json out = {{"image", {image->shape[0], image->shape[1], image->shape[2]}},
-                              {"classes", classes}};
+  nlohmann::json out = {{"classes", classes}};
+  if (has_images) out["image"] = {image->shape[0], image->shape[1], image->shape[2]};
   return out.dump();
 }
 
-std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::string& path) {
+std::optional<SampleFacts> saved_sample_facts(const std::string& json, const std::string& path) {
   if (json.empty()) return std::nullopt;
   try {
     const nlohmann::json parsed =
         nlohmann::json::parse(JsonPlace::parse(json, JsonSource{.name = path, .line = 0}).dump());
-    ImageFacts out;
-    parsed.at("image").get_to(out.shape);
+    SampleFacts out;
     parsed.at("classes").get_to(out.classes);
+    if (!parsed.contains("image")) return out;
+    parsed.at("image").get_to(out.shape);
     const auto& [channels, height, width] = out.shape;
     for (const std::int64_t size : out.shape)
       if (size < 1 || size > kMaxPixels)
@@ -92,7 +94,7 @@ std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::
   }
 }
 
-void check_saved_classes(const std::optional<ImageFacts>& saved, const std::string& path,
+void check_saved_classes(const std::optional<SampleFacts>& saved, const std::string& path,
                          const DataSource& data) {
   if (!saved) return;
   const std::vector<std::string>& classes = saved->classes;

@@ -26,23 +26,23 @@ Config saved_config(const std::string& yaml, const std::string& path, const Regi
 /// file if it is not a tokenizer.
 TokenizerPtr saved_tokenizer(const std::string& json, const std::string& path);
 
-/// The samples of a run on images, for prediction and evaluation on other images.
-struct ImageFacts {
-  std::array<std::int64_t, 3> shape = {};  ///< channels, height, width
+/// The samples of a run on images or labelled texts, for prediction and evaluation on others.
+struct SampleFacts {
+  std::array<std::int64_t, 3> shape = {};  ///< of images: channels, height, width; of texts 0
   std::vector<std::string> classes = {};   ///< names of labels from 0 on; empty: they have none
 };
 
-/// The image facts of the data, as JSON; "" if the data has no images.
-std::string image_facts_of(const DataSource& data);
+/// These facts of the data, as JSON; "" if it has neither images nor names of labels.
+std::string sample_facts_of(const DataSource& data);
 
 /// Parses the saved text; nothing if it is "". Error kCheckpoint naming the checkpoint file `path`
-/// for a text that image_facts_of() did not write.
-std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::string& path);
+/// for a text that sample_facts_of() did not write.
+std::optional<SampleFacts> saved_sample_facts(const std::string& json, const std::string& path);
 
 /// Error kData if a label means another class in the data than in the checkpoint file `path`, which
 /// describes its data as `saved`: predictions of one class would count as another. Additional
 /// classes at the end of either list are allowed.
-void check_saved_classes(const std::optional<ImageFacts>& saved, const std::string& path,
+void check_saved_classes(const std::optional<SampleFacts>& saved, const std::string& path,
                          const DataSource& data);
 
 }  // namespace lockstep

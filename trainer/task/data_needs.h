@@ -27,7 +27,8 @@ struct DataNeeds {
   std::int64_t sequence_length = 0;        ///< the maximum; used if data.sequence_length is 0
   std::int64_t vocab_size = 0;             ///< tokens are below it; 0: the tokenizer's
   std::string vocab_key = "";              ///< the config's name of vocab_size; "": it has none
-  std::int64_t n_classes = 0;              ///< labels are below it
+  std::int64_t n_classes = 0;              ///< labels are below it; 0: as many as the data has
+  std::string classes_key = "";            ///< the config's name of n_classes, if it may be 0
   std::array<std::int64_t, 3> image = {};  ///< channels, height, width
   CaptionTokens caption = {};
 };

@@ -40,6 +40,8 @@ struct OpenContext {
   double mlm_probability = 0.15;    ///< data.mlm_probability
   bool mlm_whole_words = false;     ///< data.mlm_whole_words
   std::string tokenizer_json = "";  ///< a resumed run's own tokenizer; "" for none
+  /// Names of labels from 0 on that the model has already, as a resumed one; empty: the data's.
+  std::vector<std::string> classes = {};
 
   bool has_tokenizer() const {
     return tokenizer.type != TokenizerType::kNone || !tokenizer_json.empty();

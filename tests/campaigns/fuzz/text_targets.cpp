@@ -9,6 +9,7 @@
 #include "data/tokenizers/tokenizer_documents.h"
 #include "data/tokenizers/tokenizer_files.h"
 #include "data/tokens/jsonl.h"
+#include "data/tokens/labels.h"
 #include "tests/campaigns/fuzz/target.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
@@ -221,7 +222,7 @@ std::vector<std::string> tokenizers() {
 
 std::vector<std::string> documents() {
   return {
-      "{\"text\": \"to be\", \"label\": 0}\n\n{\"label\": 2, \"text\": \"caf\\u00e9 "
+      "{\"text\": \"to be\", \"label\": \"x\"}\n\n{\"label\": 2, \"text\": \"caf\\u00e9 "
       "\\ud83d\\ude00\"}\n",
       "\xef\xbb\xbf{\"text\": \"\", \"label\": 1, \"more\": {\"a\": [1, -2.5e-3, true, "
       "null]}}\r\n"};
@@ -229,9 +230,12 @@ std::vector<std::string> documents() {
 
 void run_documents(const std::string& input) {
   const MemoryFile file(input);
-  const TextDocuments documents = read_jsonl({file.path()}, {.label_field = "label", .classes = 3});
+  TextDocuments documents = read_jsonl({file.path()}, {.label_field = "label"});
+  const std::vector<std::string> names = label_names(documents);
+  number_labels(documents, names, "the file");
   for (const TextDocument& document : documents.all)
-    LS_CHECK(document.label >= 0 && document.label < 3, "label {}", document.label);
+    LS_CHECK(names.at(static_cast<std::size_t>(document.label.number)) == document.label.name,
+             "label {}", document.label.number);
 }
 
 std::vector<std::string> caption_files() {

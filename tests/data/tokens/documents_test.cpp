@@ -56,11 +56,13 @@ TEST_F(DocumentFiles, JsonlHasADocumentALine) {
 
 TEST_F(DocumentFiles, JsonlHasLabels) {
   const std::string path =
-      folder_.write("a.jsonl", "{\"body\": \"ab\", \"y\": 1}\n{\"body\": \"c\", \"y\": 0}");
-  const JsonlOptions options{.text_field = "body", .label_field = "y", .classes = 2};
+      folder_.write("a.jsonl", "{\"body\": \"ab\", \"y\": 1}\n{\"body\": \"c\", \"y\": \"no\"}");
+  const JsonlOptions options{.text_field = "body", .label_field = "y"};
   const TextDocuments documents = read_jsonl({path}, options);
-  EXPECT_EQ(documents.all[0].label, 1);
-  EXPECT_EQ(documents.all[1].label, 0);
+  EXPECT_EQ(documents.all[0].label.name, "1");
+  EXPECT_EQ(documents.all[0].label.integer, 1);
+  EXPECT_EQ(documents.all[1].label.name, "no");
+  EXPECT_EQ(documents.all[1].label.integer, std::nullopt);
 }
 
 TEST_F(DocumentFiles, JsonlNamesFileAndLineOfABadLine) {
@@ -71,14 +73,16 @@ TEST_F(DocumentFiles, JsonlNamesFileAndLineOfABadLine) {
             "1: no field 'text' (data.text_field); the object has: \"id\", \"body\"");
   EXPECT_EQ(fault("{\"text\": 5}"), "10: text: must be a string, not 5");
   EXPECT_EQ(fault("{\"text\": null}"), "10: text: must be a string, not null");
-  const JsonlOptions labelled{.label_field = "label", .classes = 3};
+  const JsonlOptions labelled{.label_field = "label"};
   EXPECT_EQ(fault("{\"text\": \"a\"}", labelled),
             "1: no field 'label' (data.label_field); the object has: \"text\"");
-  EXPECT_EQ(fault("{\"text\": \"a\", \"label\": \"good\"}", labelled),
-            "24: label: must be an integer, not the string \"good\"");
-  for (const char* label : {"3", "-1", "18446744073709551615"})
+  EXPECT_EQ(fault("{\"text\": \"a\", \"label\": \"\"}", labelled),
+            "24: label: a label must not be an empty text");
+  for (const char* label : {"1.5", "true", "null"})
     EXPECT_EQ(fault(fmt::format("{{\"text\": \"a\", \"label\": {}}}", label), labelled),
-              fmt::format("24: label: {} is not one of the model's 3 classes, 0 to 2", label));
+              fmt::format("24: label: must be a text or an integer, not {}", label));
+  EXPECT_EQ(fault("{\"text\": \"a\", \"label\": 18446744073709551615}", labelled),
+            "24: label: 18446744073709551615 has more than 64 bits");
   const std::string blank = folder_.write("blank.jsonl", "\n \n");
   EXPECT_EQ(data_error([&] { read_jsonl({blank}, {}); }), blank + ": no documents in 2 lines");
 }
@@ -92,7 +96,7 @@ TEST_F(DocumentFiles, JsonlDropsNothingSilently) {
             "24: the number 1e999 is too large: no number is beyond 1.8e308");
   EXPECT_EQ(fault("{\"text\": \"a\", \"score\": NaN}").substr(0, 46),
             "24: not valid JSON: NaN is not a JSON number, ");
-  const JsonlOptions labelled{.label_field = "label", .classes = 3};
+  const JsonlOptions labelled{.label_field = "label"};
   EXPECT_EQ(fault("{\"text\": \"a\", \"label\": " + std::string(100'000, '[') + "}", labelled),
             "87: nested more than 64 deep");
   const std::string marked = folder_.write("mark.jsonl", "\xef\xbb\xbf{\"text\": \"a\"}\r\n");

@@ -20,6 +20,14 @@ class TextRows : public testing::Test {
             .tokenizer = {.type = TokenizerType::kFile, .path = vocabulary_}};
   }
 
+  /// A text for each label, which is JSON.
+  std::string labelled(const std::string& name, const std::vector<std::string>& labels) {
+    std::string out;
+    for (const std::string& label : labels)
+      out += fmt::format("{{\"text\": \"one\", \"label\": {}}}\n", label);
+    return folder_.write(name, out);
+  }
+
   TemporaryFolder folder_;
   // Tokens 0 to 8.
   std::string vocabulary_ =
@@ -86,15 +94,63 @@ TEST_F(TextRows, AMaskedModelNeedsATokenizerWithAMask) {
 }
 
 TEST_F(TextRows, AClassifierReadsLabels) {
-  const JsonlData data{.path = {jsonl_}, .val_fraction = 0.5};
+  const JsonlData data{.path = {jsonl_}, .val_path = {jsonl_}};
   const DataSource out = data.open(context("labelled_tokens"));
   EXPECT_EQ(field(out.train->get(0), "tokens"), (Ids{2, 5, 6, 7, 3}));
   EXPECT_EQ(field(out.train->get(0), "label"), (Ids{1}));
-  EXPECT_EQ(field(out.validation->get(0), "label"), (Ids{0}));
-  OpenContext one_class = context("labelled_tokens");
-  one_class.needs.n_classes = 1;
-  EXPECT_EQ(data_error([&] { data.open(one_class); }),
-            jsonl_ + ":1:31: label: 1 is not one of the model's 1 classes, 0 to 0");
+  EXPECT_EQ(field(out.validation->get(1), "label"), (Ids{0}));
+  EXPECT_EQ(out.classes, (std::vector<std::string>{"0", "1"}));
+}
+
+TEST_F(TextRows, AClassifierHasTheLabelsOfItsTrainingData) {
+  const std::string train = labelled("train.jsonl", {"\"good\"", "\"bad\"", "\"good\""});
+  JsonlData data{.path = {train}, .val_path = {labelled("val.jsonl", {"\"good\""})}};
+  OpenContext any = context("labelled_tokens");
+  any.needs.n_classes = 0;
+  const DataSource out = data.open(any);
+  EXPECT_EQ(out.classes, (std::vector<std::string>{"bad", "good"}));
+  EXPECT_EQ(field(out.train->get(0), "label"), (Ids{1}));
+  EXPECT_EQ(field(out.train->get(1), "label"), (Ids{0}));
+  EXPECT_EQ(field(out.validation->get(0), "label"), (Ids{1}));
+  const std::string other = labelled("other.jsonl", {"\"good\"", "\"fair\\n\""});
+  data.val_path = {other};
+  EXPECT_EQ(data_error([&] { data.open(any); }),
+            other + ":2: the label 'fair\\n' is none of the 2 labels of the training data: 'bad', "
+                    "'good'");
+  // The last document validates: nobody is trained on its label.
+  data = {.path = {labelled("split.jsonl", {"1", "2", "3"})}, .val_fraction = 0.3};
+  EXPECT_EQ(data_error([&] { data.open(any); }),
+            data.path[0] + ":3: the label '3' is none of the 2 labels of the training data: '1', "
+                           "'2'");
+}
+
+TEST_F(TextRows, AClassifierKeepsTheLabelsThatItHas) {
+  const std::string train = labelled("train.jsonl", {"\"good\""});
+  OpenContext known = context("labelled_tokens");
+  known.classes = {"worst", "bad", "good"};
+  known.needs.n_classes = 3;
+  const JsonlData data{.path = {train}, .val_fraction = 0};
+  const DataSource out = data.open(known);
+  EXPECT_EQ(out.classes, known.classes);
+  EXPECT_EQ(field(out.train->get(0), "label"), (Ids{2}));
+  known.classes = {"bad", "fine"};
+  EXPECT_EQ(data_error([&] { data.open(known); }),
+            train + ":1: the label 'good' is none of the 2 labels of the model: 'bad', 'fine'");
+}
+
+TEST_F(TextRows, AClassifierRefusesAnotherNumberOfLabels) {
+  const JsonlData data{.path = {labelled("train.jsonl", {"7", "-1", "12"})}, .val_fraction = 0};
+  OpenContext two = context("labelled_tokens");
+  const std::string begin = data.path[0] + ": 3 labels ('-1', '7', '12'), but the model is for 2";
+  EXPECT_EQ(data_error([&] { data.open(two); }), begin);
+  two.needs.classes_key = "model.num_labels";
+  EXPECT_EQ(data_error([&] { data.open(two); }),
+            begin + "; 'model.num_labels: auto' takes the number from the data");
+  two.needs.n_classes = 0;
+  const JsonlData one{.path = {labelled("one.jsonl", {"5", "5"})}, .val_fraction = 0};
+  EXPECT_EQ(data_error([&] { one.open(two); }),
+            one.path[0] +
+                ": every document has the label '5': a classifier needs two or more labels");
 }
 
 TEST_F(TextRows, ADecoderReadsTheNextToken) {

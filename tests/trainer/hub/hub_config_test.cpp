@@ -49,6 +49,29 @@ TEST(HubConfig, EveryBadConfigJsonIsRefusedWithItsMessage) {
   EXPECT_GE(count, 15U);
 }
 
+TEST(HubConfig, NamesLabels) {
+  const auto classes = [](const std::string& rest) {
+    return hub_classes(HubFolder("{\"model_type\": \"bert\"" + rest + "}").path());
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(classes(""), Names{});
+  EXPECT_EQ(classes(R"(, "id2label": null)"), Names{});
+  EXPECT_EQ(classes(R"(, "id2label": {"1": "yes", "0": "no", "10": "a", "2": "b", "3": "c",)"
+                    R"( "4": "d", "5": "e", "6": "f", "7": "g", "8": "h", "9": "i"})"),
+            (Names{"no", "yes", "b", "c", "d", "e", "f", "g", "h", "i", "a"}));
+  EXPECT_EQ(classes(R"(, "id2label": {"0": "LABEL_0", "1": "LABEL_1"})"), Names{}) << "made up";
+  EXPECT_EQ(classes(R"(, "id2label": {"0": "LABEL_1", "1": "LABEL_0"})"),
+            (Names{"LABEL_1", "LABEL_0"}));
+  const auto refusal = [](const std::string& labels) {
+    const HubFolder folder("{\"id2label\": " + labels + "}");
+    const std::string message = usage_error([&] { hub_classes(folder.path()); });
+    return message.substr(std::min(message.size(), folder.path().size() + 1));
+  };
+  EXPECT_EQ(refusal(R"({"0": "a", "2": "b"})"),
+            "config.json:1:14: id2label: has 2 labels, but none for 1");
+  EXPECT_EQ(refusal(R"({"0": 1})"), "config.json:1:20: id2label.0: must be a string, not 1");
+}
+
 TEST(HubConfig, HasWhatTheFileSaysAndTheHubsDefaults) {
   const HubFolder folder(
       R"({"model_type": "gpt2", "n_layer": 3, "n_inner": null, "n_positions": 64,)"

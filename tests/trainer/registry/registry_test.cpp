@@ -114,7 +114,7 @@ TEST(Registry, GivesAnOwnModelAndDatasetTheirOwnKeys) {
   EXPECT_EQ(model.n_layer, "many");
   EXPECT_EQ(config.data.keys.as<PointsData>().path, "a.csv");
   EXPECT_EQ(registry.make_model(config.model, {})->parameters().elements(), 4);
-  EXPECT_EQ(open_data(config, registry, "").vocab_size, 7);
+  EXPECT_EQ(open_data(config, registry).vocab_size, 7);
   EXPECT_EQ(registry.make_optimizer(config.optimizer).learning_rate(), 0.1);
 }
 

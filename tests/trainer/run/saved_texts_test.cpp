@@ -19,28 +19,34 @@ DataSource images(std::vector<std::string> classes) {
           .classes = std::move(classes)};
 }
 
-TEST(ImageFacts, ComeBackFromCheckpoints) {
-  const std::string json = image_facts_of(images({"cat", "a \"dog\"", "k\xc3\xa4se"}));
-  const auto facts = saved_image_facts(json, "x.h5");
+TEST(SampleFacts, ComeBackFromCheckpoints) {
+  const std::string json = sample_facts_of(images({"cat", "a \"dog\"", "k\xc3\xa4se"}));
+  const auto facts = saved_sample_facts(json, "x.h5");
   ASSERT_TRUE(facts.has_value());
   EXPECT_EQ(facts->shape, (std::array<std::int64_t, 3>{1, 2, 3}));
   EXPECT_THAT(facts->classes, testing::ElementsAre("cat", "a \"dog\"", "k\xc3\xa4se"));
 }
 
 // Names of folders are bytes.
-TEST(ImageFacts, HoldNamesThatAreNoText) {
-  const auto facts = saved_image_facts(image_facts_of(images({"\xff\n", "\xfe", "\n"})), "x.h5");
+TEST(SampleFacts, HoldNamesThatAreNoText) {
+  const auto facts = saved_sample_facts(sample_facts_of(images({"\xff\n", "\xfe", "\n"})), "x.h5");
   EXPECT_THAT(facts->classes, testing::ElementsAre("\\xff\\n", "\\xfe", "\n")) << "one each";
 }
 
-TEST(ImageFacts, AreOfImagesOnly) {
+TEST(SampleFacts, AreOfImagesAndNamedLabelsOnly) {
   const HostTensor points = HostTensor::of(Shape{1, 2}, std::vector<float>{1, 2});
-  EXPECT_EQ(image_facts_of({.train = tensor_dataset({{"x", points}})}), "");
-  EXPECT_FALSE(saved_image_facts("", "x.h5").has_value());
+  EXPECT_EQ(sample_facts_of({.train = tensor_dataset({{"x", points}})}), "");
+  EXPECT_FALSE(saved_sample_facts("", "x.h5").has_value());
+  const auto named = saved_sample_facts(
+      sample_facts_of({.train = tensor_dataset({{"x", points}}), .classes = {"no", "yes"}}),
+      "x.h5");
+  ASSERT_TRUE(named.has_value());
+  EXPECT_THAT(named->classes, testing::ElementsAre("no", "yes"));
+  EXPECT_EQ(named->shape, (std::array<std::int64_t, 3>{}));
 }
 
-TEST(ImageFacts, HoldLabelsToTheirClasses) {
-  const auto saved = saved_image_facts(image_facts_of(images({"cat", "dog"})), "x.h5");
+TEST(SampleFacts, HoldLabelsToTheirClasses) {
+  const auto saved = saved_sample_facts(sample_facts_of(images({"cat", "dog"})), "x.h5");
   const auto refusal = [&](const std::vector<std::string>& classes) {
     return data_error([&] { check_saved_classes(saved, "x.h5", images(classes)); });
   };
@@ -53,13 +59,13 @@ TEST(ImageFacts, HoldLabelsToTheirClasses) {
             "x: 1 images [1,2,3]: class 0 is 'ant', but 'cat' in x.h5" + rest);
   EXPECT_EQ(refusal({"cat", "\xff"}),
             "x: 1 images [1,2,3]: class 1 is '\\xff', but 'dog' in x.h5" + rest);
-  const auto bytes = saved_image_facts(image_facts_of(images({"\xff"})), "x.h5");
+  const auto bytes = saved_sample_facts(sample_facts_of(images({"\xff"})), "x.h5");
   EXPECT_NO_THROW(check_saved_classes(bytes, "x.h5", images({"\xff"})));
 }
 
-TEST(ImageFacts, RefuseWhatNobodySaved) {
+TEST(SampleFacts, RefuseWhatNobodySaved) {
   const auto refusal = [](const std::string& json) {
-    return error_of(ErrorKind::kCheckpoint, [&] { saved_image_facts(json, "x.h5"); });
+    return error_of(ErrorKind::kCheckpoint, [&] { saved_sample_facts(json, "x.h5"); });
   };
   const std::string begin = "x.h5: the saved description of its samples cannot be read: ";
   for (const char* json :

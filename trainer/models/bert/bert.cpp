@@ -15,6 +15,12 @@ Linear::Options linear_options(const BertConfig& config) {
   return {.weight_init = weights(config), .bias_init = Initializer::constant(0.0)};
 }
 
+std::int64_t number_of_labels(const BertConfig& config) {
+  LS_USER_CHECK(config.num_labels > 0,
+                "model.num_labels must be given: there is no data whose labels could be counted");
+  return config.num_labels;
+}
+
 }  // namespace
 
 BertEncoder::Embeddings::Embeddings(Module& parent, const BertConfig& config, const DataFacts& data)
@@ -151,7 +157,7 @@ Tensor BertClassifier::Body::pooled(const TokenInputs& sequence) const {
 BertClassifier::BertClassifier(const Config& config, const DataFacts& data)
     : bert_(*this, config, data),
       dropout_(*this, "dropout", config.classifier_dropout),
-      classifier_(*this, "classifier", config.hidden_size, config.num_labels,
+      classifier_(*this, "classifier", config.hidden_size, number_of_labels(config),
                   linear_options(config)) {}
 
 Loss BertClassifier::operator()(const Batch& batch) const {

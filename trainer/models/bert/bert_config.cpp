@@ -107,7 +107,8 @@ std::vector<Key> BertClassifierConfig::keys() {
   out.push_back({.name = "num_labels",
                  .member = bind<&BertConfig::num_labels>(),
                  .range = size_at_least(2),
-                 .doc = "Number of classes; labels are below it."});
+                 .doc = "Number of classes; auto is the number of labels of the training data.",
+                 .empty_word = "auto"});
   out.push_back({.name = "classifier_dropout",
                  .aliases = {"dropout"},
                  .member = bind<&BertConfig::classifier_dropout>(),
@@ -118,7 +119,10 @@ std::vector<Key> BertClassifierConfig::keys() {
 
 std::vector<std::pair<std::string, BertClassifierConfig>> BertClassifierConfig::sizes() {
   std::vector<std::pair<std::string, BertClassifierConfig>> out;
-  for (auto& [text, config] : BertConfig::sizes()) out.push_back({text, {config}});
+  for (auto& [text, config] : BertConfig::sizes()) {
+    out.push_back({text, {config}});
+    out.back().second.num_labels = 2;
+  }
   return out;
 }
 
@@ -126,6 +130,7 @@ DataNeeds BertClassifierConfig::needs() const {
   DataNeeds out = BertConfig::needs();
   out.inputs = "labelled_tokens";
   out.n_classes = num_labels;
+  out.classes_key = "model.num_labels";
   return out;
 }
 

@@ -30,7 +30,7 @@ struct BertConfig {
   double layer_norm_eps = 1e-12;
   double initializer_range = 0.02;
   bool gradient_checkpointing = false;
-  std::int64_t num_labels = 2;      ///< of the classifier
+  std::int64_t num_labels = 0;      ///< of the classifier; 0: those of the data
   double classifier_dropout = 0.1;  ///< of the classifier
 
   static std::vector<Key> keys();

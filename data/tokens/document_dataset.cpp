@@ -15,7 +15,10 @@ Shape shape_of(std::int64_t length) {
 }  // namespace
 
 DocumentDataset::DocumentDataset(Documents documents, DocumentFields fields, std::int32_t pad)
-    : documents_(std::move(documents)), fields_(fields), pad_(pad) {
+    : documents_(std::move(documents)),
+      fields_(fields),
+      pad_(pad),
+      pairs_(!documents_.all.empty() && !documents_.all.front().types.empty()) {
   const std::size_t given = documents_.all.size();
   if (fields == DocumentFields::kNextToken)
     std::erase_if(documents_.all, [](const Document& d) { return d.tokens.size() < 2; });
@@ -39,7 +42,11 @@ std::vector<FieldSpec> DocumentDataset::fields() const {
   switch (fields_) {
     case DocumentFields::kNextToken:
       return {tokens, {"targets", DType::kI32, shape_of(longest_), true, kNoTarget}};
-    case DocumentFields::kLabel: return {tokens, {"label", DType::kI32, Shape{}}};
+    case DocumentFields::kLabel: {
+      std::vector<FieldSpec> out{tokens, {"label", DType::kI32, Shape{}}};
+      if (pairs_) out.push_back({"token_types", DType::kI32, shape_of(longest_), true});
+      return out;
+    }
     case DocumentFields::kTokens: return {tokens};
   }
   __builtin_unreachable();
@@ -55,7 +62,11 @@ Sample DocumentDataset::get(std::int64_t index) const {
     case DocumentFields::kNextToken:
       out.emplace("targets", HostTensor::of(shape_of(length(index)), tokens.subspan(1, count)));
       break;
-    case DocumentFields::kLabel: out.emplace("label", HostTensor::scalar(document.label)); break;
+    case DocumentFields::kLabel:
+      out.emplace("label", HostTensor::scalar(document.label));
+      if (pairs_)
+        out.emplace("token_types", HostTensor::of(shape_of(length(index)), document.types));
+      break;
     case DocumentFields::kTokens: break;
   }
   return out;
@@ -65,6 +76,7 @@ std::map<std::string, std::int64_t> DocumentDataset::lengths(std::int64_t index)
   check_index(*this, index);
   std::map<std::string, std::int64_t> out{{"tokens", length(index)}};
   if (fields_ == DocumentFields::kNextToken) out["targets"] = length(index);
+  if (pairs_) out["token_types"] = length(index);
   return out;
 }
 

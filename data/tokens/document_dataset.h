@@ -15,7 +15,7 @@ inline constexpr std::int32_t kNoTarget = -100;
 /// The fields of a sample, i32 [L] if no shape is given.
 enum class DocumentFields : std::uint8_t {
   kNextToken,  ///< "tokens" document[0 .. L), "targets" document[1 .. L+1); padded with kNoTarget
-  kLabel,      ///< "tokens", "label" i32 []
+  kLabel,      ///< "tokens", "label" i32 []; of pairs of texts also "token_types"
   kTokens,     ///< "tokens"
 };
 
@@ -45,6 +45,7 @@ class DocumentDataset final : public Dataset {
   Documents documents_;
   DocumentFields fields_;
   std::int32_t pad_;
+  bool pairs_;
   std::int64_t longest_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "data/samples/digest.h"
+#include "data/tokens/text_pairs.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +39,19 @@ Ids framed(Ids tokens, const Tokenizer& tokenizer, DocumentFrame frame) {
   __builtin_unreachable();
 }
 
+[[noreturn]] void raise_too_long(std::size_t own, std::size_t around, std::size_t max_tokens) {
+  raise(ErrorKind::kData,
+        "a document of {} tokens{}, but a sample takes at most {}: give a longer "
+        "data.sequence_length, or data.on_too_long: truncate, which cuts off the end",
+        own + around, around == 0 ? "" : fmt::format(", {} of them special", around), max_tokens);
+}
+
+void check_room(std::size_t max_tokens, std::size_t around) {
+  LS_USER_CHECK(max_tokens > around,
+                "data.sequence_length {} leaves no room between {} special tokens", max_tokens,
+                around);
+}
+
 /// Throws Error(kData) without file and line.
 Ids tokens_of(const std::string& text, const Tokenizer& tokenizer, DocumentFrame frame,
               const DocumentLimit& limit) {
@@ -46,22 +60,32 @@ Ids tokens_of(const std::string& text, const Tokenizer& tokenizer, DocumentFrame
   const std::size_t around = framed({}, tokenizer, frame).size();
   if (max_tokens == 0 || own.size() + around <= max_tokens)
     return framed(std::move(own), tokenizer, frame);
-  if (limit.on_too_long == OnTooLong::kError) {
-    raise(ErrorKind::kData,
-          "a document of {} tokens{}, but a sample takes at most {}: give a longer "
-          "data.sequence_length, or data.on_too_long: truncate, which cuts off the end",
-          own.size() + around, around == 0 ? "" : fmt::format(", {} of them special", around),
-          max_tokens);
-  }
+  if (limit.on_too_long == OnTooLong::kError) raise_too_long(own.size(), around, max_tokens);
   if (frame != DocumentFrame::kSpecialTokens) {
     own.resize(std::min(own.size(), max_tokens));  // cut: it has no end token
     return own;
   }
-  LS_USER_CHECK(max_tokens > around,
-                "data.sequence_length {} leaves no room between {} special tokens", max_tokens,
-                around);
+  check_room(max_tokens, around);
   own.resize(max_tokens - around);
   return framed(std::move(own), tokenizer, frame);
+}
+
+/// The same of a pair.
+TokenSequence pair_of(const std::string& first, const std::string& second,
+                      const Tokenizer& tokenizer, const DocumentLimit& limit) {
+  Ids a = tokenizer.encode(first);
+  Ids b = tokenizer.encode(second);
+  const auto max_tokens = static_cast<std::size_t>(limit.tokens);
+  const std::size_t around = tokenizer.with_special_tokens({}, Ids()).ids.size();
+  if (max_tokens > 0 && a.size() + b.size() + around > max_tokens) {
+    if (limit.on_too_long == OnTooLong::kError)
+      raise_too_long(a.size() + b.size(), around, max_tokens);
+    check_room(max_tokens, around);
+    const PairLengths kept = longest_first({a.size(), b.size()}, max_tokens - around);
+    a.resize(kept.first);
+    b.resize(kept.second);
+  }
+  return tokenizer.with_special_tokens(a, b);
 }
 
 }  // namespace
@@ -89,6 +113,7 @@ std::string Documents::digest() const {
     hash.update(&length, sizeof length);
     hash.update(&document.label, sizeof document.label);
     hash.update(document.tokens.data(), document.tokens.size() * sizeof document.tokens[0]);
+    hash.update(document.types.data(), document.types.size() * sizeof document.tokens[0]);
   }
   return finish_hex(hash);
 }
@@ -111,8 +136,15 @@ Documents tokenize_documents(const TextDocuments& documents, const Tokenizer& to
   out.all.reserve(documents.all.size());
   for (const TextDocument& document : documents.all) {
     try {
-      out.all.push_back(
-          {tokens_of(document.text, tokenizer, frame, limit), document.place, document.label.number});
+      Document tokenized{.place = document.place, .label = document.label.number};
+      if (document.second) {
+        auto [ids, types] = pair_of(document.text, *document.second, tokenizer, limit);
+        tokenized.tokens = std::move(ids);
+        tokenized.types = std::move(types);
+      } else {
+        tokenized.tokens = tokens_of(document.text, tokenizer, frame, limit);
+      }
+      out.all.push_back(std::move(tokenized));
     } catch (const Error& error) {
       throw Error(error.kind(),
                   fmt::format("{}: {}", documents.place(document.place), error.what()));

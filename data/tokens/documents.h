@@ -19,15 +19,16 @@ struct DocumentPlace {
 
 /// A class as a file has it.
 struct DocumentLabel {
-  std::string name = "";                       ///< "": the document has none
-  std::optional<std::int64_t> integer = {};    ///< its value, if it is no text there
-  std::int32_t number = -1;                    ///< its index, by number_labels() (labels.h)
+  std::string name = "";                     ///< "": the document has none
+  std::optional<std::int64_t> integer = {};  ///< its value, if it is no text there
+  std::int32_t number = -1;                  ///< its index, by number_labels() (labels.h)
 };
 
 struct TextDocument {
   std::string text;
   DocumentPlace place;
   DocumentLabel label = {};
+  std::optional<std::string> second = {};  ///< the other text of a pair
 };
 
 struct TextDocuments {
@@ -51,6 +52,8 @@ struct Document {
   std::vector<std::int32_t> tokens;
   DocumentPlace place;
   std::int32_t label = -1;
+  /// Of a pair: each token's type, 0 in the first text and 1 in the second; else empty.
+  std::vector<std::int32_t> types = {};
 };
 
 struct Documents {
@@ -59,7 +62,7 @@ struct Documents {
 
   std::string name() const;
   std::string place(const DocumentPlace& where) const;
-  /// SHA-256 of tokens and labels.
+  /// SHA-256 of tokens, labels and types.
   std::string digest() const;
 };
 
@@ -78,7 +81,9 @@ struct DocumentLimit {
   OnTooLong on_too_long = OnTooLong::kError;
 };
 
-/// Error kData naming file and line of a document that cannot be encoded or is too long.
+/// Pairs have their special tokens whatever the frame is, and are cut as longest_first() says
+/// (text_pairs.h). Error kData naming file and line of a document that cannot be encoded or is too
+/// long.
 Documents tokenize_documents(const TextDocuments& documents, const Tokenizer& tokenizer,
                              DocumentFrame frame, const DocumentLimit& limit = {});
 

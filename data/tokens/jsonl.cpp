@@ -55,6 +55,8 @@ TextDocuments read_jsonl(const std::vector<std::string>& paths, const JsonlOptio
         object.refuse(fmt::format("a line must be an object, not {}", object.describe()));
       TextDocument document{member(object, options.text_field, "data.text_field").string(),
                             {static_cast<std::int64_t>(file), number}};
+      if (!options.pair_field.empty())
+        document.second = member(object, options.pair_field, "data.text_pair_field").string();
       if (!options.label_field.empty()) document.label = label_of(object, options);
       out.all.push_back(std::move(document));
     });

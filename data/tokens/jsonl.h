@@ -13,6 +13,7 @@ namespace lockstep {
 struct JsonlOptions {
   std::string text_field = "text";
   std::string label_field = "";  ///< empty: documents have no labels
+  std::string pair_field = "";   ///< the second text of a pair; empty: documents are single texts
 };
 
 /// The documents of these files, in order. Error kData naming file, line and column for a line that

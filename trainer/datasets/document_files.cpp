@@ -166,9 +166,15 @@ std::vector<Key> JsonlData::keys() {
   out.push_back({.name = "text_field",
                  .member = bind<&JsonlData::text_field>(),
                  .doc = "Field of each line's object with the text."});
-  out.push_back({.name = "label_field",
-                 .member = bind<&JsonlData::label_field>(),
-                 .doc = "Field with the label, a text or an integer, for models that classify text."});
+  out.push_back(
+      {.name = "label_field",
+       .member = bind<&JsonlData::label_field>(),
+       .doc = "Field with the label, a text or an integer, for models that classify text."});
+  out.push_back({.name = "text_pair_field",
+                 .member = bind<&JsonlData::text_pair_field>(),
+                 .doc = "Field with the second text of a pair, for models that classify pairs of "
+                        "texts; if both are too long for a sample, the longer one is cut first.",
+                 .may_be_empty = true});
   return out;
 }
 
@@ -178,7 +184,11 @@ void JsonlData::check(const Config& run, const ReportProblem& report) const {
 
 DataSource JsonlData::open(const OpenContext& context) const {
   JsonlOptions options{.text_field = text_field};
-  if (context.needs.inputs == "labelled_tokens") options.label_field = label_field;
+  const bool classifies = context.needs.inputs == "labelled_tokens";
+  LS_USER_CHECK(classifies || text_pair_field.empty(),
+                "data.text_pair_field: only models that classify texts take pairs of them");
+  options.pair_field = text_pair_field;
+  if (classifies) options.label_field = label_field;
   return open_documents(*this, context, [&](const std::vector<std::string>& paths) {
     return read_jsonl(paths, options);
   });

@@ -42,6 +42,7 @@ struct JsonlData {
   double val_fraction = 0.1;  ///< the last documents of `path`, when val_path is empty
   std::string text_field = "text";
   std::string label_field = "label";  ///< for models that classify text
+  std::string text_pair_field = "";   ///< likewise: the second text of a pair; "": single texts
   Packing packing = Packing::kNone;
   OnTooLong on_too_long = OnTooLong::kError;
 

@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-/// Two where the model takes the number from its data.
+/// Two where the model takes the number from its data, which names none.
 std::int64_t number_of_classes(const DataNeeds& needs) {
   return needs.n_classes == 0 && !needs.classes_key.empty() ? 2 : needs.n_classes;
 }
@@ -93,14 +93,10 @@ DataSource SyntheticData::open(const OpenContext& context) const {
     auto validation = std::make_shared<SyntheticImages>(train->others(num_samples, seed + 1));
     return {.train = std::move(train), .validation = std::move(validation)};
   }
-  DataSource out{.train = make_sequences(context, num_samples, seed),
-                 .validation = make_sequences(context, num_samples, seed + 1),
-                 .vocab_size = needs.vocab_size,
-                 .tokens_per_sample = context.sequence_length};
-  if (needs.n_classes == 0 && !needs.classes_key.empty())
-    for (std::int64_t i = 0; i < number_of_classes(needs); ++i)
-      out.classes.push_back(std::to_string(i));
-  return out;
+  return {.train = make_sequences(context, num_samples, seed),
+          .validation = make_sequences(context, num_samples, seed + 1),
+          .vocab_size = needs.vocab_size,
+          .tokens_per_sample = context.sequence_length};
 }
 
 }  // namespace lockstep

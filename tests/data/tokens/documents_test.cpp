@@ -65,6 +65,18 @@ TEST_F(DocumentFiles, JsonlHasLabels) {
   EXPECT_EQ(documents.all[1].label.integer, std::nullopt);
 }
 
+TEST_F(DocumentFiles, JsonlHasPairs) {
+  const JsonlOptions pairs{.pair_field = "other"};
+  const std::string path =
+      folder_.write("a.jsonl", "{\"text\": \"ab\", \"other\": \"\"}\n{\"text\": \"c\"}");
+  EXPECT_EQ(data_error([&] { read_jsonl({path}, pairs); }),
+            path + ":2:1: no field 'other' (data.text_pair_field); the object has: \"text\"");
+  const std::string good = folder_.write("b.jsonl", "{\"other\": \"cd\", \"text\": \"ab\"}");
+  const TextDocuments documents = read_jsonl({good}, pairs);
+  EXPECT_EQ(documents.all[0].text, "ab");
+  EXPECT_EQ(documents.all[0].second, "cd");
+}
+
 TEST_F(DocumentFiles, JsonlNamesFileAndLineOfABadLine) {
   EXPECT_EQ(fault("{\"text\": }"),
             "10: not valid JSON: in value - unexpected '}'; expected '[', '{', or a literal");

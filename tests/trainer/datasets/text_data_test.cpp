@@ -115,13 +115,15 @@ TEST_F(TextRows, AClassifierHasTheLabelsOfItsTrainingData) {
   const std::string other = labelled("other.jsonl", {"\"good\"", "\"fair\\n\""});
   data.val_path = {other};
   EXPECT_EQ(data_error([&] { data.open(any); }),
-            other + ":2: the label 'fair\\n' is none of the 2 labels of the training data: 'bad', "
-                    "'good'");
+            other +
+                ":2: the label 'fair\\n' is none of the 2 labels of the training data: 'bad', "
+                "'good'");
   // The last document validates: nobody is trained on its label.
   data = {.path = {labelled("split.jsonl", {"1", "2", "3"})}, .val_fraction = 0.3};
   EXPECT_EQ(data_error([&] { data.open(any); }),
-            data.path[0] + ":3: the label '3' is none of the 2 labels of the training data: '1', "
-                           "'2'");
+            data.path[0] +
+                ":3: the label '3' is none of the 2 labels of the training data: '1', "
+                "'2'");
 }
 
 TEST_F(TextRows, AClassifierKeepsTheLabelsThatItHas) {
@@ -148,9 +150,24 @@ TEST_F(TextRows, AClassifierRefusesAnotherNumberOfLabels) {
             begin + "; 'model.num_labels: auto' takes the number from the data");
   two.needs.n_classes = 0;
   const JsonlData one{.path = {labelled("one.jsonl", {"5", "5"})}, .val_fraction = 0};
-  EXPECT_EQ(data_error([&] { one.open(two); }),
-            one.path[0] +
-                ": every document has the label '5': a classifier needs two or more labels");
+  EXPECT_EQ(
+      data_error([&] { one.open(two); }),
+      one.path[0] + ": every document has the label '5': a classifier needs two or more labels");
+}
+
+TEST_F(TextRows, AClassifierReadsPairs) {
+  JsonlData data{.path = {folder_.write("pairs.jsonl",
+                                        "{\"text\": \"one\", \"b\": \"two\", \"label\": \"x\"}\n"
+                                        "{\"text\": \"one\", \"b\": \"\", \"label\": \"y\"}\n")},
+                 .val_fraction = 0};
+  EXPECT_EQ(field(data.open(context("labelled_tokens")).train->get(0), "tokens"), (Ids{2, 5, 3}));
+  data.text_pair_field = "b";
+  const DataSource out = data.open(context("labelled_tokens"));
+  EXPECT_EQ(field(out.train->get(0), "tokens"), (Ids{2, 5, 3, 6, 3}));
+  EXPECT_EQ(field(out.train->get(0), "token_types"), (Ids{0, 0, 0, 1, 1}));
+  EXPECT_EQ(field(out.train->get(1), "tokens"), (Ids{2, 5, 3, 3})) << "an empty second text";
+  EXPECT_EQ(usage_error([&] { data.open(context("masked_tokens")); }),
+            "data.text_pair_field: only models that classify texts take pairs of them");
 }
 
 TEST_F(TextRows, ADecoderReadsTheNextToken) {

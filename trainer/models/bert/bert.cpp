@@ -26,6 +26,7 @@ std::int64_t number_of_labels(const BertConfig& config) {
 BertEncoder::Embeddings::Embeddings(Module& parent, const BertConfig& config, const DataFacts& data)
     : Module(parent, "embeddings"),
       max_positions(config.max_position_embeddings),
+      token_types(config.type_vocab_size),
       word_embeddings(*this, "word_embeddings", vocabulary_size(config.vocab_size, data),
                       config.hidden_size, {.init = weights(config), .attends = true}),
       position_embeddings(*this, "position_embeddings", config.max_position_embeddings,
@@ -40,6 +41,9 @@ Tensor BertEncoder::Embeddings::operator()(const TokenInputs& sequence) const {
   LS_USER_CHECK(time <= max_positions,
                 "a sequence of {} tokens is longer than model.max_position_embeddings {}", time,
                 max_positions);
+  LS_USER_CHECK(!sequence.token_types.defined() || token_types >= 2,
+                "pairs of texts have tokens of 2 types, but model.type_vocab_size is {}",
+                token_types);
   const Tensor positions = sequence.layout.positions.defined()
                                ? position_embeddings(sequence.layout.positions)       // [B,T,C]
                                : slice_dim(position_embeddings.table(), 0, 0, time);  // [T,C]

@@ -28,6 +28,7 @@ class BertEncoder : public Module {
     Tensor operator()(const TokenInputs& sequence) const;
 
     std::int64_t max_positions;
+    std::int64_t token_types;
     Embedding word_embeddings;
     Embedding position_embeddings;
     Embedding token_type_embeddings;

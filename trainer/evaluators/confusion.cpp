@@ -107,7 +107,7 @@ std::string Confusion::csv(const std::vector<std::string>& names) const {
   return out;
 }
 
-std::string ConfusionCounter::partial(const HostBatch& outputs) const {
+std::string confusion_partial(const HostBatch& outputs) {
   const auto label = outputs.find("label"), prediction = outputs.find("prediction");
   if (label == outputs.end() || prediction == outputs.end()) return "";
   const auto labels = label->second.as<const std::int32_t>();
@@ -119,14 +119,22 @@ std::string ConfusionCounter::partial(const HostBatch& outputs) const {
   return {reinterpret_cast<const char*>(cells.data()), cells.size() * sizeof(Confusion::Cell)};
 }
 
-MetricValues ConfusionCounter::combine(std::span<const std::string> partials,
-                                       const MetricValues& /*values*/) const {
+void add_partials(std::span<const std::string> partials, Confusion& to) {
   for (const std::string& partial : partials)
     for (std::size_t at = 0; at < partial.size(); at += sizeof(Confusion::Cell)) {
       Confusion::Cell cell;
       std::memcpy(cell.data(), partial.data() + at, sizeof cell);
-      to_.add(cell);
+      to.add(cell);
     }
+}
+
+std::string ConfusionCounter::partial(const HostBatch& outputs) const {
+  return confusion_partial(outputs);
+}
+
+MetricValues ConfusionCounter::combine(std::span<const std::string> partials,
+                                       const MetricValues& /*values*/) const {
+  add_partials(partials, to_);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,12 @@ class Confusion {
  private:
   std::map<Cell, std::int64_t> counts_;
 };
+
+/// The cells of a batch's samples as bytes, an Evaluator's partial result; "" if the loss does not
+/// have the outputs "label" and "prediction" (i32 [samples]).
+std::string confusion_partial(const HostBatch& outputs);
+/// Counts them.
+void add_partials(std::span<const std::string> partials, Confusion& to);
 
 /// Fills in a Confusion if the loss has the outputs "label" and "prediction" (i32 [samples]). Has
 /// no metrics.

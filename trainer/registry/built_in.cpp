@@ -8,6 +8,7 @@
 #include "trainer/datasets/image_folder_data.h"
 #include "trainer/datasets/synthetic_data.h"
 #include "trainer/datasets/token_files.h"
+#include "trainer/evaluators/class_scores.h"
 #include "trainer/evaluators/perplexity.h"
 #include "trainer/models/bert/bert.h"
 #include "trainer/models/gpt2/gpt2.h"
@@ -50,6 +51,13 @@ Registry built_in() {
   out.add_optimizer<Sgd>();
 
   out.add_metric<Perplexity>();
+  out.add_metric<ClassScoreMetric<ClassScore::kPrecisionMacro>>();
+  out.add_metric<ClassScoreMetric<ClassScore::kPrecisionMicro>>();
+  out.add_metric<ClassScoreMetric<ClassScore::kRecallMacro>>();
+  out.add_metric<ClassScoreMetric<ClassScore::kRecallMicro>>();
+  out.add_metric<ClassScoreMetric<ClassScore::kF1Macro>>();
+  out.add_metric<ClassScoreMetric<ClassScore::kF1Micro>>();
+  out.add_metric<ClassScoreMetric<ClassScore::kMatthews>>();
   return out;
 }
 

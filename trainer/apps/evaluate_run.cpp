@@ -1,19 +1,19 @@
 #include "trainer/apps/evaluate_run.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "trainer/apps/caption_metrics.h"
 #include "trainer/apps/from_config.h"
-#include "trainer/apps/restored_model.h"
+#include "trainer/apps/used_model.h"
 #include "trainer/evaluators/confusion.h"
 #include "trainer/job/agreement.h"
 #include "trainer/job/data_agreement.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/registry/open_data.h"
 #include "trainer/registry/registry.h"
-#include "trainer/run/saved_facts.h"
 #include "trainer/run/saved_run.h"
 #include "trainer/telemetry/console.h"
 #include "trainer/train/evaluate.h"
@@ -36,10 +36,22 @@ void write_confusion(const std::string& path, const std::string& csv, Log& log) 
   }
 }
 
+/// A folder does not say what to evaluate on.
+void check_data_of_folder(const std::string& run, const std::vector<std::string>& overrides) {
+  if (!is_hub_folder(run)) return;
+  const bool given = std::ranges::any_of(
+      overrides, [](const std::string& word) { return word.starts_with("data.type="); });
+  LS_USER_CHECK(given,
+                "{} is a model's folder, which has no data: give data.type and the keys that it "
+                "needs, as data.type=jsonl data.path=FILE data.val_path=FILE",
+                run);
+}
+
 }  // namespace
 
-int evaluate_run(const std::string& run, bool best, const Registry& registry,
-                 const Settings& settings, Watch& watch) {
+int evaluate_run(const std::string& run, bool best, const std::vector<std::string>& overrides,
+                 const Registry& registry, const Settings& settings, Watch& watch) {
+  check_data_of_folder(run, overrides);
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
   const SavedRun from(run);
@@ -49,9 +61,9 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   Config plain;
   plain.distributed.allreduce = AllReducePath::kMpi;
   std::unique_ptr<Communicator> communicator = make_communicator(plain, settings, watch);
-  const SharedCheckpoint saved = from.share_checkpoint(
-      *communicator, activity, best ? SavedState::kBest : SavedState::kNewest);
-  const SavedFacts facts = facts_of(saved, registry);
+  const UsedModel used = UsedModel::open(run, registry, *communicator, activity,
+                                         best ? SavedState::kBest : SavedState::kNewest, overrides);
+  const SavedFacts& facts = used.facts;
   const Config& config = facts.config;
   watch.set_limits(watch_limits(config));
   activity.begin(Phase::kAgree);
@@ -68,14 +80,14 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
     return open_data(config, registry,
-                     {.tokenizer_json = saved.trainer().tokenizer,
+                     {.tokenizer_json = used.tokenizer_json(),
                       .classes = text_classes(facts, registry.needs(config.model))});
   }();
   agree_on_datasets(runtime.communicator(), data);
-  check_saved_classes(facts.samples, saved.path(), data);
+  check_saved_classes(facts.samples, used.path, data);
   activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
-  const RestoredModel restored(config, registry, data.vocab_size, runtime, saved);
+  const RestoredModel restored = used.restore(registry, data.vocab_size, runtime);
   EvaluateOptions options;
   options.batch_size =
       config.eval.batch_size > 0 ? config.eval.batch_size : config.batch.micro_batch_size;
@@ -91,23 +103,23 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
     options.evaluators.push_back(std::make_shared<ConfusionCounter>(confusion));
   options.more = caption_metrics_of(config, registry.needs(config.model), data, *restored.model,
                                     restored.state.compute_dtype, runtime);
-  options.step = saved.trainer().step;
+  options.step = used.step();
   options.activity = activity;
   SkippedLog skipped(runtime);
   options.on_skipped = [&](const std::string& reason) { skipped.warn(reason); };
-  activity.begin(Phase::kEvaluate, saved.trainer().step);
+  activity.begin(Phase::kEvaluate, used.step());
   const Evaluation result = evaluate(runtime.engine(), runtime.communicator(),
                                      std::cref(*restored.model), data.validation, options);
   if (!result.complete) raise(ErrorKind::kData, "{}", result.failure);
   if (runtime.is_master()) {
-    std::string line = fmt::format("step: {}", saved.trainer().step);
+    std::string line = fmt::format("step: {}", used.step());
     for (const auto& [name, value] : loss_first(result.metrics))
       line += fmt::format(", eval/{}: {}", name, six_decimals(value));
     if (result.skipped > 0) line += fmt::format(", skipped: {}", result.skipped);
     fmt::print("{}, count: {}\n", line, result.count);
     if (!confusion.empty()) {
       fmt::print("{}", confusion.table(data.classes));
-      if (from.is_folder())
+      if (from.is_folder() && used.checkpoint)
         write_confusion(run + "/confusion.csv", confusion.csv(data.classes), runtime.log());
     }
   }

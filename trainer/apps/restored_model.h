@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "trainer/registry/registry.h"
 #include "trainer/run/shared_checkpoint.h"
@@ -19,6 +20,9 @@ struct RestoredModel {
   /// checkpoint does not fit the model.
   RestoredModel(const Config& config, const Registry& registry, std::int64_t vocab_size,
                 RankRuntime& runtime, const SharedCheckpoint& saved);
+  /// The same with the values of a Hugging Face folder. Error kCheckpoint likewise.
+  RestoredModel(const Config& config, const Registry& registry, std::int64_t vocab_size,
+                RankRuntime& runtime, const std::string& hub_folder);
 
   std::unique_ptr<Model> model;
   TrainingState state;

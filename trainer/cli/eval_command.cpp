@@ -6,8 +6,10 @@ namespace lockstep {
 namespace {
 
 int run_eval(const CommandCall& call) {
-  const int status = evaluate_run(call.arguments.positionals()[0], call.arguments.has("best"),
-                                  call.registry, call.settings, call.watch);
+  const std::vector<std::string>& words = call.arguments.positionals();
+  const int status =
+      evaluate_run(words[0], call.arguments.has("best"), {words.begin() + 1, words.end()},
+                   call.registry, call.settings, call.watch);
   finish_standard_output();
   return status;
 }
@@ -18,8 +20,13 @@ CliCommand eval_command() {
   return {
       .name = "eval",
       .positionals = {"RUN"},
+      .rest = "[key.path=value ...]",
+      .max_rest = CliCommand::kAnyNumber,
       .help = "print loss and accuracy of a run on its validation data",
-      .details = "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n",
+      .details =
+          "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint; or the\n"
+          "folder of a Hugging Face model, whose data the keys name, as in a config:\n"
+          "data.type=jsonl data.path=FILE data.val_path=FILE.\n",
       .options = {{"best", "", "the checkpoint with the best metric, not the newest"}},
       .run = run_eval};
 }

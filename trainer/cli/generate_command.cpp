@@ -38,7 +38,8 @@ CliCommand generate_command() {
       .positionals = {"RUN"},
       .help = "print a prompt and how a run's model continues it, or captions of images",
       .details =
-          "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n"
+          "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint; or the\n"
+          "folder of a Hugging Face model, as export writes it.\n"
           "What is not given is as in the `sample` section of the run's config.\n"
           "Two beams or more: beam search, as Hugging Face's generate(num_beams=N) without\n"
           "do_sample. It draws nothing, so the config's temperature, top_k, top_p and seed have\n"

@@ -426,6 +426,11 @@ LoadedConfig parse_config(std::string_view text, const std::string& file, const 
   return ConfigLoader(file, registry, ConfigLoader::Folder::kIsPassedOver).load(text, overrides);
 }
 
+LoadedConfig parse_new_config(std::string_view text, const std::string& file,
+                              const Registry& registry, std::span<const std::string> overrides) {
+  return ConfigLoader(file, registry, ConfigLoader::Folder::kIsRead).load(text, overrides);
+}
+
 std::vector<MissingRow> find_missing_rows(std::string_view yaml, const Registry& registry) {
   std::vector<YamlIssue> issues;
   const YamlNode root = parse_yaml(yaml, issues);

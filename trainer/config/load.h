@@ -58,6 +58,9 @@ LoadedConfig load_config(const std::string& path, const Registry& registry,
 /// with a run has all keys.
 LoadedConfig parse_config(std::string_view text, const std::string& file, const Registry& registry,
                           std::span<const std::string> overrides = {});
+/// The same, but takes the keys that a folder with weights gives, as load_config() does.
+LoadedConfig parse_new_config(std::string_view text, const std::string& file,
+                              const Registry& registry, std::span<const std::string> overrides);
 
 /// A model, dataset or optimizer that a config's text chooses and that is not in the registry.
 struct MissingRow {

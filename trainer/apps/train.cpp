@@ -1,6 +1,8 @@
 #include "trainer/apps/train.h"
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <source_location>
 
@@ -11,6 +13,7 @@
 #include "trainer/apps/from_config.h"
 #include "trainer/apps/initial_values.h"
 #include "trainer/apps/run_planner.h"
+#include "trainer/apps/sample_texts.h"
 #include "trainer/config/folder_keys.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
@@ -116,10 +119,12 @@ DataLoaderOptions loader_options(const Config& config, std::int64_t tokens_per_s
           .tokens_per_sample = tokens_per_sample};
 }
 
-/// Trains to step `total`, with evaluations in between and at the end.
+/// Trains to step `total`, with evaluations in between and at the end; `after_step` is called after
+/// each step and its evaluation.
 void train_steps(Trainer& trainer, const Model& model, const DataLoader& train, StepPlan plan,
                  const DataLoader* validation, const EvalConfig& config,
-                 const Evaluators& evaluators, std::int64_t total) {
+                 const Evaluators& evaluators, std::int64_t total,
+                 const std::function<void()>& after_step) {
   const LossFunction loss = std::cref(model);
   const auto is_due = [&] {
     const std::int64_t step = trainer.step_number();
@@ -135,7 +140,35 @@ void train_steps(Trainer& trainer, const Model& model, const DataLoader& train, 
   for (const Batch& batch : steps) {
     trainer.step(batch, model);
     if (is_due()) evaluate();
+    after_step();
   }
+}
+
+/// Texts of a run that trains, as sample.interval asks for them; null: it asks for none.
+std::unique_ptr<TextSampler> sampler_of(const Config& config, const Registry& registry,
+                                        const DataSource& data, const Model& model,
+                                        RankRuntime& runtime) {
+  if (config.sample.interval == 0) return nullptr;
+  const DataNeeds needs = registry.needs(config.model);
+  LS_USER_CHECK(data.tokenizer != nullptr && needs.inputs == "tokens",
+                "'sample.interval' asks for texts, but {}",
+                data.tokenizer == nullptr ? "the data has no tokenizer"
+                                          : "the model does not continue texts alone");
+  check_prompt(*data.tokenizer, config.sample.prompt);
+  return std::make_unique<TextSampler>(runtime.engine(), model,
+                                       compute_dtype(config.training.precision), *data.tokenizer,
+                                       needs.sequence_length, config.sample);
+}
+
+/// All samples as one text.
+std::string numbered(const std::vector<std::string>& texts) {
+  std::string out;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (texts.size() > 1)
+      out += fmt::format("{}--- sample {} of {}\n", i == 0 ? "" : "\n", i + 1, texts.size());
+    out += texts[i];
+  }
+  return out;
 }
 
 /// The end of a run: reports the measurements and returns the exit code.
@@ -283,6 +316,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     start.spec.values = [given](const std::string& name) { return given->value(name); };
   LS_USER_CHECK(config.model.freeze.empty() || !model->parameters().trained().empty(),
                 "'model.freeze' leaves no parameter to train");
+  const std::unique_ptr<TextSampler> sampler = sampler_of(config, registry, data, *model, runtime);
   if (options.dry_run) return dry_run(config, registry, settings, session, *model, data, plan);
 
   if (total_steps > (saved ? saved->trainer().step : 0))
@@ -309,8 +343,13 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   if (validation && config.eval.interval > 0 && run.steps_done() < total_steps)
     run.require_watched_metric(*validation, std::cref(*model), evaluators,
                                std::source_location::current());
+  const auto sample = [&] {
+    const std::int64_t step = trainer.step_number();
+    if (sampler == nullptr || step % config.sample.interval != 0) return;
+    run.add_text("sample", [&] { return numbered(sampler->texts().texts); });
+  };
   train_steps(trainer, *model, train, std::move(plan), validation ? &*validation : nullptr,
-              config.eval, evaluators, total_steps);
+              config.eval, evaluators, total_steps, sample);
   return finish_run(session, run.end(), trainer.step_number());
 }
 

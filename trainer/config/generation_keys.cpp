@@ -6,7 +6,13 @@ std::vector<KeyGroup> generation_keys(const Condition& generates_text) {
   return {
       {"sample",
        [](Config& config) -> void* { return &config.sample; },
-       {{.name = "prompt",
+       {{.name = "interval",
+         .member = bind<&SampleConfig::interval>(),
+         .range = count_at_least(0),
+         .unit = "steps",
+         .doc = "Steps between samples that a training run logs and writes for TensorBoard; 0 is "
+                "none."},
+        {.name = "prompt",
          .member = bind<&SampleConfig::prompt>(),
          .doc = "Text that generation continues.",
          .may_be_empty = true},

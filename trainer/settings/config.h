@@ -1,7 +1,6 @@
 // The resolved configuration of a run, as plain structs: one per section of the YAML file, and
 // three for `training`. Code that needs a parameter takes `const Config&` (or just its section).
-// Settings of only one model, dataset or optimizer are a separate struct, held as a value. Ranges
-// and documents are in fixed_keys.cpp and with those structs; see `lockstep config schema`.
+// Settings of only one model, dataset or optimizer are a separate struct, held as a value.
 #pragma once
 
 #include <cstdint>
@@ -166,6 +165,7 @@ struct ProfileConfig {
 };
 
 struct SampleConfig {
+  std::int64_t interval = 0;  ///< steps between samples while training; 0: none
   std::string prompt;
   std::int64_t max_new_tokens = 200;
   double temperature = 1.0;  ///< 0: the likeliest token

@@ -23,6 +23,15 @@ void Telemetry::write(TelemetryRecord record) {
   if (tensorboard_) tensorboard_->write(record);
 }
 
+void Telemetry::write_text(std::int64_t step, const std::string& name, const std::string& text) {
+  log_.info("{} at step {}:\n{}", name, step, text);
+  if (!tensorboard_) return;
+  // TensorBoard shows Markdown, in which only a block of code keeps its lines.
+  std::string block = "    ";
+  for (const char c : text) block += c == '\n' ? std::string("\n    ") : std::string(1, c);
+  tensorboard_->write_text(start_.wall_time + seconds_since_start(), step, name, block);
+}
+
 double Telemetry::seconds_since_start() const {
   return seconds_since(clock_, start_ns_);
 }

@@ -28,6 +28,9 @@ class Telemetry {
   /// Stamps the record with the time and writes it everywhere.
   void write(TelemetryRecord record);
 
+  /// Logs a text, and writes it for TensorBoard.
+  void write_text(std::int64_t step, const std::string& name, const std::string& text);
+
   double seconds_since_start() const;
 
  private:

@@ -69,6 +69,17 @@ std::string scalar(std::string_view tag, double value) {
   return bytes_field(1, bytes_field(1, tag) + float_field(2, static_cast<float>(value)));
 }
 
+// SummaryMetadata: 1 plugin_data; its PluginData: 1 plugin_name (string). TensorProto: 1 dtype, 2
+// tensor_shape, 8 repeated string_val (bytes); TensorShapeProto: 2 repeated dim, Dim: 1 size.
+// Summary.Value: 8 tensor, 9 metadata.
+std::string text_value(std::string_view tag, std::string_view text) {
+  constexpr std::uint64_t kString = 7;  // DataType.DT_STRING
+  const std::string one = bytes_field(2, bytes_field(2, varint_field(1, 1)));
+  const std::string tensor = varint_field(1, kString) + one + bytes_field(8, text);
+  const std::string metadata = bytes_field(1, bytes_field(1, "text"));
+  return bytes_field(1, bytes_field(1, tag) + bytes_field(8, tensor) + bytes_field(9, metadata));
+}
+
 }  // namespace
 
 std::uint32_t crc32c(std::string_view bytes) {
@@ -106,6 +117,11 @@ void TensorBoardFile::write(const TelemetryRecord& record) {
   std::string summary;
   for (const auto& [name, value] : fields_of(record)) summary += scalar(name, value);
   append(event(record.wall_time, record.step, bytes_field(5, summary)));
+}
+
+void TensorBoardFile::write_text(double wall_time, std::int64_t step, std::string_view tag,
+                                 std::string_view text) {
+  append(event(wall_time, step, bytes_field(5, text_value(tag, text))));
 }
 
 void TensorBoardFile::append(const std::string& event) {

@@ -34,6 +34,9 @@ class TensorBoardFile {
   /// a warning is logged.
   void write(const TelemetryRecord& record);
 
+  /// Writes one event with a text, for TensorBoard's page of texts.
+  void write_text(double wall_time, std::int64_t step, std::string_view tag, std::string_view text);
+
   const std::string& path() const { return path_; }
 
  private:

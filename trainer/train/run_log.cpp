@@ -46,6 +46,10 @@ void RunLog::add_evaluation(std::int64_t step, const MetricValues& metrics) {
   if (step_log_) step_log_->add_evaluation(step, epoch_of(step), metrics);
 }
 
+void RunLog::add_text(std::int64_t step, const std::string& name, const std::string& text) {
+  if (telemetry_) telemetry_->write_text(step, name, text);
+}
+
 void RunLog::flush() {
   if (step_log_) step_log_->flush();
 }

@@ -30,6 +30,8 @@ class RunLog {
   void add_step(std::int64_t step, double learning_rate, const StepSummary& summary);
   /// `metrics` by their full names ("eval/loss"). Before begin() nothing is logged.
   void add_evaluation(std::int64_t step, const MetricValues& metrics);
+  /// A text by its name ("sample"), on the master. Before begin() nothing is logged.
+  void add_text(std::int64_t step, const std::string& name, const std::string& text);
   /// Puts on file what was added.
   void flush();
 

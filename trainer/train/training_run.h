@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -57,6 +58,9 @@ class TrainingRun {
   void require_watched_metric(const DataLoader& data, const LossFunction& loss,
                               std::vector<std::shared_ptr<const Evaluator>> evaluators,
                               const std::source_location& where);
+  /// Logs the text that `make` returns for the current state, which it must not change; called on
+  /// the master only. Collective.
+  void add_text(const std::string& name, const std::function<std::string()>& make);
   /// Saves now and waits until the file is written.
   void save();
   /// Saves after all ranks agreed that one was asked to stop; called instead of next().

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/trace/reads.h"
 #include "trainer/train/training_run.h"
 
 namespace lockstep {
@@ -32,6 +33,15 @@ std::optional<Evaluation> TrainingRun::evaluate(
     judge(result);
   }
   return result;
+}
+
+void TrainingRun::add_text(const std::string& name, const std::function<std::string()>& make) {
+  finish_all();
+  if (!runtime_.is_master()) return;
+  runtime_.activity().begin(Phase::kGenerate, steps_done());
+  const ScopedSpan span(runtime_.spans(), SpanKind::kEvaluation, steps_done());
+  const OwnReads between_steps(runtime_.context());
+  log_.add_text(steps_done(), name, make());
 }
 
 // The trained state is valid, and all ranks stop here.

@@ -234,6 +234,21 @@ TEST_F(TelemetryFiles, EventsCarryTagsAndFloats) {
                                               24));
 }
 
+TEST_F(TelemetryFiles, EventsCarryTexts) {
+  TensorBoardFile file(folder_.path(), 1.7e9, -1, Log::null());
+  file.write_text(1.7e9, 3, "sample", "to be");
+  const std::vector<std::string> records = records_of(read(fs::path(file.path()).filename()));
+  ASSERT_EQ(records.size(), 2U);
+  // double 1, varint 2 = 3, message 5 { message 1 { string 1 "sample", message 8 { varint 1 = 7 (a
+  // string), message 2 { message 2 { varint 1 = 1 } }, bytes 8 "to be" }, message 9 { message 1 {
+  // string 1 "text" } } } }
+  EXPECT_EQ(records[1].substr(9),
+            "\x10\x03\x2A\x25\x0A\x23"
+            "\x0A\x06sample"
+            "\x42\x0F\x08\x07\x12\x04\x12\x02\x08\x01\x42\x05to be"
+            "\x4A\x08\x0A\x06\x0A\x04text");
+}
+
 TEST_F(TelemetryFiles, AResumedRunTellsTensorBoardToForgetLaterSteps) {
   TensorBoardFile file(folder_.path(), 1.7e9, 25, Log::null());
   const std::vector<std::string> records = records_of(read(fs::path(file.path()).filename()));

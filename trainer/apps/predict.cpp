@@ -1,21 +1,22 @@
 #include "trainer/apps/predict.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
-#include <numeric>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "collectives/single.h"
 #include "core/base/error.h"
 #include "data/eval_loader.h"
-#include "data/files/printable.h"
+#include "data/files/utf8.h"
 #include "data/images/image_folder.h"
-#include "trainer/apps/restored_model.h"
+#include "trainer/apps/likeliest.h"
+#include "trainer/apps/predict_texts.h"
+#include "trainer/apps/used_model.h"
+#include "trainer/datasets/document_files.h"
 #include "trainer/datasets/image_settings.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/registry/registry.h"
-#include "trainer/run/saved_facts.h"
 #include "trainer/run/saved_run.h"
 #include "trainer/train/training_step.h"
 
@@ -35,24 +36,6 @@ DatasetPtr open_images(const Config& config, const Registry& registry, const Sam
           settings.options({channels, height, width}, registry.needs(config.model).n_classes)));
 }
 
-/// "cat 0.9312, dog 0.0571": the likeliest classes of one row of logits.
-std::string likeliest(std::span<const double> logits, std::int64_t top,
-                      const std::vector<std::string>& names) {
-  const double largest = *std::ranges::max_element(logits);
-  double total = 0;
-  for (const double logit : logits) total += std::exp(logit - largest);
-  std::vector<std::size_t> order(logits.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
-  order.resize(std::min(order.size(), static_cast<std::size_t>(top)));
-  std::string out;
-  for (const std::size_t i : order)
-    out += fmt::format("{}{} {:.4f}", out.empty() ? "" : ", ",
-                       i < names.size() ? printable(names[i]) : std::to_string(i),
-                       std::exp(logits[i] - largest) / total);
-  return out;
-}
-
 /// Logits of one batch: [batch, classes].
 HostTensor logits_of(Engine& engine, const Model& model, DType compute_dtype, HostBatch batch) {
   Batch::Fields fields;
@@ -67,19 +50,32 @@ HostTensor logits_of(Engine& engine, const Model& model, DType compute_dtype, Ho
   return logits.to_host();
 }
 
-void print_classes(const EvalBatch& batch, const HostTensor& logits, const Dataset& images,
-                   std::int64_t first, std::int64_t top, const SampleFacts& facts) {
+void print_image_classes(const EvalBatch& batch, const HostTensor& logits, const Dataset& images,
+                         std::int64_t first, const PredictOptions& options,
+                         const SampleFacts& facts) {
   const std::vector<double> all = to_doubles(logits);
   const std::vector<double> mask = to_doubles(batch.batch.at("mask"));
   const std::size_t classes = all.size() / mask.size();
-  for (std::size_t row = 0; row < mask.size() && mask[row] != 0; ++row)
-    fmt::print("{}: {}\n", images.source(first + static_cast<std::int64_t>(row)),
-               likeliest(std::span(all).subspan(row * classes, classes), top, facts.classes));
+  for (std::size_t row = 0; row < mask.size() && mask[row] != 0; ++row) {
+    const std::string file = images.source(first + static_cast<std::int64_t>(row));
+    const std::vector<ScoredClass> found =
+        likeliest(std::span(all).subspan(row * classes, classes), options.top, classes);
+    if (!options.json) {
+      fmt::print("{}: {}\n", file, likeliest_text(found, facts.classes));
+      continue;
+    }
+    nlohmann::ordered_json line{{"file", valid_utf8(file)}};
+    line["predictions"] = nlohmann::ordered_json::array();
+    for (const auto& [number, probability] : found)
+      line["predictions"].push_back(
+          {{"label", valid_utf8(class_name(number, facts.classes))}, {"score", probability}});
+    fmt::print("{}\n", line.dump());
+  }
 }
 
 /// The image facts of the run's data; if the checkpoint does not have them, those of its config.
 SampleFacts image_facts(const SavedFacts& saved, const Registry& registry, const std::string& run,
-                       const std::string& checkpoint) {
+                        const std::string& checkpoint) {
   const Config& config = saved.config;
   const DataNeeds needs = registry.needs(config.model);
   const DatasetRow& data = registry.at(config.data);
@@ -97,25 +93,77 @@ SampleFacts image_facts(const SavedFacts& saved, const Registry& registry, const
   return {.shape = {channels, size[0], size[1]}};
 }
 
-}  // namespace
+std::string given_or(const std::optional<std::string>& given, const SavedFacts& saved,
+                     std::string JsonlData::*member) {
+  if (given) return *given;
+  const DataConfig& data = saved.config.data;
+  const bool is_jsonl = data.type == JsonlData::kName && !data.keys.empty();
+  return (is_jsonl ? data.keys.as<JsonlData>() : JsonlData{}).*member;
+}
 
-int predict(const std::string& run, const Registry& registry, const PredictOptions& options,
-            const Settings& settings, Watch& watch) {
-  const Activity activity = watch.activity();
-  activity.begin(Phase::kPrepare);
-  const SavedRun from(run);
-  watch.set_limits(watch_limits(from.config_file(registry)));
-  std::unique_ptr<Communicator> alone = make_single_communicator();
-  const SharedCheckpoint saved = from.share_checkpoint(*alone, activity);
-  const SavedFacts described = facts_of(saved, registry);
-  const Config& config = described.config;
-  const SampleFacts facts = image_facts(described, registry, run, saved.path());
-  check_channels_of_files(facts.shape[0], run);
+TextQuestion question_of(const DataNeeds& needs, const PredictOptions& options,
+                         const std::string& run) {
+  LS_USER_CHECK(!options.fill_mask || !options.perplexity,
+                "--fill-mask and --perplexity are two questions: ask one at a time");
+  const auto need = [&](std::string_view inputs, std::string_view what) {
+    LS_USER_CHECK(needs.inputs == inputs, "{}: its model takes {}, and so {}", run,
+                  needs.inputs.empty() ? "other inputs" : needs.inputs, what);
+  };
+  if (options.fill_mask) {
+    need("masked_tokens", "cannot fill masks");
+    return TextQuestion::kMasks;
+  }
+  if (options.perplexity) {
+    need("tokens", "has no perplexity of texts (models that continue texts have)");
+    return TextQuestion::kPerplexity;
+  }
+  const bool other = needs.inputs == "masked_tokens" || needs.inputs == "tokens";
+  LS_USER_CHECK(!other, "{}: its model has no classes: ask with {}", run,
+                needs.inputs == "tokens" ? "--perplexity" : "--fill-mask");
+  need("labelled_tokens", "cannot predict classes of texts");
+  return TextQuestion::kClasses;
+}
+
+TextRequest request_of(const SavedFacts& saved, const DataNeeds& needs,
+                       const PredictOptions& options, const std::string& run) {
+  TextRequest out{.question = question_of(needs, options, run),
+                  .text = options.text,
+                  .text_pair = options.text_pair,
+                  .file = options.file,
+                  .text_field = given_or(options.text_field, saved, &JsonlData::text_field),
+                  .top = options.top,
+                  .json = options.json,
+                  .stride = options.stride};
+  if (out.question == TextQuestion::kClasses)
+    out.pair_field = given_or(options.pair_field, saved, &JsonlData::text_pair_field);
+  LS_USER_CHECK(out.pair_field.empty() || !options.text || options.text_pair,
+                "{} classifies pairs of texts: give --text-pair, too", run);
+  LS_USER_CHECK(out.question == TextQuestion::kClasses || !options.text_pair,
+                "--text-pair is for models that classify pairs of texts");
+  LS_USER_CHECK(!options.stride || out.question == TextQuestion::kPerplexity,
+                "--stride has no effect without --perplexity");
+  return out;
+}
+
+/// Exactly one kind of input.
+void check_predict_inputs(const PredictOptions& options) {
+  const bool texts = options.text || options.file;
+  LS_USER_CHECK(texts || !options.images.empty(),
+                "nothing to predict: give images, or --text TEXT, or --file FILE.jsonl");
+  LS_USER_CHECK(!texts || options.images.empty(), "images and texts exclude each other");
+  LS_USER_CHECK(!options.text || !options.file, "--text and --file exclude each other");
+  LS_USER_CHECK(!options.text_pair || options.text, "--text-pair is the second text beside --text");
+  LS_USER_CHECK(options.file || (!options.text_field && !options.pair_field),
+                "--text-field and --text-pair-field are of --file");
+  LS_USER_CHECK(texts || (!options.fill_mask && !options.perplexity && !options.stride),
+                "--fill-mask, --perplexity and --stride are for texts: give --text or --file");
+}
+
+/// Of a run on images.
+void predict_images(RankRuntime& runtime, const RestoredModel& restored, const Registry& registry,
+                    const Config& config, const SampleFacts& facts, const PredictOptions& options) {
+  const Activity activity = runtime.activity();
   const DatasetPtr images = open_images(config, registry, facts, options.images);
-
-  RankRuntime runtime(config, settings, std::move(alone), watch);
-  const RestoredModel restored(config, registry, 0, runtime, saved);
-  activity.begin(Phase::kEvaluate);
   const std::int64_t batch_size = std::min(images->size(), kMaxBatchSize);
   EvalLoader loader(images, {.batch_size = batch_size,
                              .workers = static_cast<int>(config.data.loader_workers),
@@ -124,9 +172,55 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
     const EvalBatch batch = loader.next();
     const HostTensor logits =
         logits_of(runtime.engine(), *restored.model, restored.state.compute_dtype, batch.batch);
-    print_classes(batch, logits, *images, batch.index * batch_size, options.top, facts);
+    print_image_classes(batch, logits, *images, batch.index * batch_size, options, facts);
     activity.progress();
   }
+}
+
+}  // namespace
+
+int predict(const std::string& run, const Registry& registry, const PredictOptions& options,
+            const Settings& settings, Watch& watch) {
+  check_predict_inputs(options);
+  const Activity activity = watch.activity();
+  activity.begin(Phase::kPrepare);
+  watch.set_limits(watch_limits(SavedRun(run).config_file(registry)));
+  std::unique_ptr<Communicator> alone = make_single_communicator();
+  const UsedModel used = UsedModel::open(run, registry, *alone, activity);
+  const SavedFacts& described = used.facts;
+  const Config& config = described.config;
+  if (!options.images.empty()) {
+    LS_USER_CHECK(
+        used.checkpoint.has_value(),
+        "{} does not say how its images are made to fit (data.resize, data.interpolation, "
+        "data.normalize_mean and so on): predict with a run, which "
+        "'model.from_pretrained: {}' and 'training.max_steps: 0' make of it",
+        run, run);
+    const SampleFacts facts = image_facts(described, registry, run, used.path);
+    check_channels_of_files(facts.shape[0], run);
+    RankRuntime runtime(config, settings, std::move(alone), watch);
+    const RestoredModel restored = used.restore(registry, 0, runtime);
+    activity.begin(Phase::kEvaluate);
+    predict_images(runtime, restored, registry, config, facts, options);
+    return 0;
+  }
+  DataNeeds needs = registry.needs(config.model);
+  const TextRequest request = request_of(described, needs, options, run);
+  if (request.question == TextQuestion::kClasses && config.data.sequence_length > 0)
+    needs.sequence_length = config.data.sequence_length;  // cut where evaluations cut
+  LS_USER_CHECK(described.tokenizer != nullptr, "{} {}: it takes no texts", run,
+                used.checkpoint ? "was trained without a tokenizer" : "has no tokenizer.json");
+  RankRuntime runtime(config, settings, std::move(alone), watch);
+  const RestoredModel restored = used.restore(registry, described.tokenizer->vocab_size(), runtime);
+  activity.begin(Phase::kEvaluate);
+  predict_texts({.engine = runtime.engine(),
+                 .model = *restored.model,
+                 .compute_dtype = restored.state.compute_dtype,
+                 .tokenizer = *described.tokenizer,
+                 .needs = needs,
+                 .classes = text_classes(described, needs),
+                 .activity = activity},
+                request);
   return 0;
 }
 

@@ -61,6 +61,10 @@ void Model::remember(const Batch&, KeyValueCache&) const {
   raise(ErrorKind::kUsage, "this model generates text from text only");
 }
 
+Tensor Model::logits_in_place(const Batch&) const {
+  raise(ErrorKind::kUsage, "this model does not predict masked tokens");
+}
+
 Tensor Model::logits(const Tensor&) const {
   raise(ErrorKind::kUsage, "this model does not generate text");
 }

@@ -19,6 +19,9 @@ class Model : public Module {
   virtual Loss operator()(const Batch& batch) const = 0;
   /// Logits [B,T,V] for tokens [B,T]. Error kUsage for models that do not generate.
   virtual Tensor logits(const Tensor& tokens) const;
+  /// Logits [B,V] of one token of each sequence: batch["position"] i32 [B] says which of
+  /// batch["tokens"] [B,T]. Error kUsage for models that do not predict tokens in their place.
+  virtual Tensor logits_in_place(const Batch& batch) const;
   /// The shape of the cache that next_logits() uses; nothing for models without a cache: generation
   /// computes logits() of all tokens again for each new token.
   virtual std::optional<CacheShape> cache_shape() const { return std::nullopt; }

@@ -138,11 +138,24 @@ Bert::Head::Head(Module& parent, const Config& config, std::int64_t vocab_size)
 Bert::Bert(const Config& config, const DataFacts& data)
     : bert_(*this, config, data), cls_(*this, config, vocabulary_size(config.vocab_size, data)) {}
 
-Loss Bert::operator()(const Batch& batch) const {
+Tensor Bert::scores(const Tensor& hidden) const {
   const Predictions& head = cls_.predictions;
-  const Tensor x = head.transform(bert_(TokenInputs::of(batch)));
+  const Tensor x = head.transform(hidden);
   const ModuleScope scope = head.enter(x);
-  return chosen_token_loss(bert_.attend_tokens(x, head.bias.get()), batch);
+  return bert_.attend_tokens(x, head.bias.get());
+}
+
+Loss Bert::operator()(const Batch& batch) const {
+  return chosen_token_loss(scores(bert_(TokenInputs::of(batch))), batch);
+}
+
+Tensor Bert::logits_in_place(const Batch& batch) const {
+  const Tensor x = bert_(TokenInputs::of(batch));  // [B,T,C]
+  const std::int64_t samples = x.size(0), time = x.size(1);
+  const Tensor first =
+      iota(x.context(), Shape{samples}, 0, DType::kI32) * static_cast<double>(time);
+  const Tensor rows = reshape(x, Shape{samples * time, x.size(2)});
+  return scores(gather(rows, first + batch["position"], 0));
 }
 
 BertClassifier::Body::Pooler::Pooler(Module& parent, const Config& config)

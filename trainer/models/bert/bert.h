@@ -88,6 +88,7 @@ class Bert final : public Model {
   /// larger.
   Bert(const Config& config, const DataFacts& data);
   Loss operator()(const Batch& batch) const override;
+  Tensor logits_in_place(const Batch& batch) const override;
 
  private:
   struct Transform : Module {
@@ -109,6 +110,9 @@ class Bert final : public Model {
 
     Predictions predictions;
   };
+
+  /// Of hidden states [..., C]: [..., V].
+  Tensor scores(const Tensor& hidden) const;
 
   BertEncoder bert_;
   Head cls_;

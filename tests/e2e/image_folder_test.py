@@ -215,6 +215,12 @@ class ImageFolders(EndToEndTest):
             self.assertGreaterEqual(float(p), float(q))
             predicted[file.parent.name, first] += 1
         self.assertEqual(predicted, counts)
+        as_json = json.loads(self.lockstep("predict", run, files[0], "--top", "1", "--json").out)
+        self.assertEqual(as_json["file"], str(files[0]))
+        label, score = outcome.out.splitlines()[0].rpartition(": ")[2].split(", ")[0].split()
+        best, = as_json["predictions"]
+        self.assertEqual(best["label"], label)
+        self.assertAlmostEqual(best["score"], float(score), delta=1e-4)  # which has four places, of a batch of more
 
         broken = self.folder / "broken.png"
         broken.write_bytes(files[0].read_bytes()[:60])

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "trainer/config/folder_keys.h"
-#include "trainer/config/schema.h"
 #include "trainer/datasets/image_settings.h"
 
 namespace lockstep {
@@ -91,9 +89,6 @@ std::vector<std::string> config_warnings(const LoadedConfig& loaded, const Regis
     out.add_if_given("training.max_skipped_steps", c.training.max_skipped_steps,
                      otherwise.training.max_skipped_steps,
                      "with 'training.on_nonfinite: stop' no step is skipped");
-  if (weight_folders(Schema(registry), c).empty())
-    out.add_if_given("model.strict", c.model.strict, otherwise.model.strict,
-                     "there is no 'model.init_from' to be strict about");
   if (c.device.compile_cache == "off")
     out.add_if_given("device.compile_cache_gb", c.device.compile_cache_gb,
                      otherwise.device.compile_cache_gb, "'device.compile_cache' is off");

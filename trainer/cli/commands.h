@@ -25,6 +25,7 @@ CliCommand doctor_command();
 CliCommand calibrate_command();
 CliCommand profile_command();
 CliCommand report_command();
+CliCommand runs_command();
 CliCommand trace_command();
 CliCommand models_command();
 CliCommand foresee_command();

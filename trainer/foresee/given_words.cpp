@@ -10,8 +10,8 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "data/files/read_text.h"
+#include "trainer/config/comma_list.h"
 #include "trainer/devices/device_profiles.h"
-#include "trainer/foresee/comma_list.h"
 #include "trainer/foresee/named_choice.h"
 #include "trainer/registry/registry.h"
 

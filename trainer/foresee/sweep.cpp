@@ -7,9 +7,9 @@
 
 #include "core/base/error.h"
 #include "data/files/read_text.h"
+#include "trainer/config/comma_list.h"
 #include "trainer/config/yaml_tree.h"
 #include "trainer/devices/device_profiles.h"
-#include "trainer/foresee/comma_list.h"
 #include "trainer/foresee/memory_verdict.h"
 #include "trainer/foresee/planners.h"
 

@@ -1,11 +1,9 @@
 #include <fmt/ranges.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "trainer/config/yaml_tree.h"
 #include "trainer/report/sections.h"
+#include "trainer/runs/flat_config.h"
 
 namespace lockstep {
 namespace {
@@ -64,32 +62,6 @@ std::string reproduce_finding(const RunFacts& facts) {
   return out + ".";
 }
 
-using FlatConfig = std::map<std::string, std::string>;
-
-std::string text_of(const YamlNode& node) {
-  switch (node.kind) {
-    case YamlNode::Kind::kNull: return "";
-    case YamlNode::Kind::kScalar: return node.text;
-    case YamlNode::Kind::kList: {
-      std::vector<std::string> items;
-      items.reserve(node.items.size());
-      for (const YamlNode& item : node.items) items.push_back(text_of(item));
-      return fmt::format("[{}]", fmt::join(items, ", "));
-    }
-    case YamlNode::Kind::kMap: return "";
-  }
-  __builtin_unreachable();
-}
-
-void flatten(const YamlNode& node, const std::string& path, FlatConfig& to) {
-  if (node.kind != YamlNode::Kind::kMap) {
-    to[path] = text_of(node);
-    return;
-  }
-  for (const YamlEntry& entry : node.entries)
-    flatten(entry.value, path.empty() ? entry.key : path + "." + entry.key, to);
-}
-
 }  // namespace
 
 std::string reproduce_section(const RunFacts& facts) {
@@ -103,23 +75,17 @@ std::string reproduce_section(const RunFacts& facts) {
 
 std::string config_differences(const std::vector<RunFacts>& runs) {
   std::vector<FlatConfig> configs;
-  std::map<std::string, std::size_t> keys;
-  for (const RunFacts& run : runs) {
-    std::vector<YamlIssue> issues;
-    FlatConfig& config = configs.emplace_back();
-    flatten(parse_yaml(run.config_text, issues), "", config);
-    for (const auto& [key, value] : config) ++keys[key];
-  }
+  configs.reserve(runs.size());
+  for (const RunFacts& run : runs) configs.push_back(flat_config(run.config_text));
+  std::vector<const FlatConfig*> places;
+  places.reserve(configs.size());
+  for (const FlatConfig& config : configs) places.push_back(&config);
   OrderedJson out = OrderedJson::array();
-  for (const auto& [key, count] : keys) {
+  for (const DifferingKey& row : differing_keys(places)) {
     OrderedJson values = OrderedJson::array();
-    bool equal = count == runs.size();
-    for (const FlatConfig& config : configs) {
-      const auto found = config.find(key);
-      values.push_back(found == config.end() ? OrderedJson(nullptr) : OrderedJson(found->second));
-      equal = equal && values.back() == values.front();
-    }
-    if (!equal && key != "run.name") out.push_back({{"key", key}, {"values", std::move(values)}});
+    for (const auto& value : row.values)
+      values.push_back(value ? OrderedJson(*value) : OrderedJson(nullptr));
+    out.push_back({{"key", row.key}, {"values", std::move(values)}});
   }
   return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-#include "trainer/foresee/comma_list.h"
+#include "trainer/config/comma_list.h"
 
 namespace lockstep {
 

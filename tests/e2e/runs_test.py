@@ -1,0 +1,82 @@
+"""`lockstep runs` on real runs, and on many folders."""
+import csv
+import io
+import json
+import os
+import shutil
+import time
+
+from lockstep_runs import EndToEndTest, Run, main, small_mlp
+
+#: Folders, and seconds that they may take: 2,000 with 850 MB of measurements take 2 s of one idle core.
+MANY, MANY_S = 300, 10
+
+
+class Runs(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.at = cls.folder / "runs"
+        cls.at.mkdir()
+        config = small_mlp(training__max_steps=20, eval__interval=5, checkpoint__save_interval=10)
+        cls.a = Run(cls.at, "a", config)
+        cls.a.train()
+        cls.b = Run(cls.at, "b", config)
+        cls.b.train("optimizer.learning_rate=0.01", "training.max_steps=10")
+
+    def table(self, *words):
+        outcome = self.lockstep("runs", self.at, "--json", *words)
+        self.assertEqual(outcome.code, 0, outcome)
+        return {run["name"]: run for run in json.loads(outcome.out)}
+
+    def test_the_table_has_what_the_runs_measured(self):
+        runs = self.table()
+        self.assertEqual(list(runs), ["a", "b"])
+        for run, each in ((self.a, runs["a"]), (self.b, runs["b"])):
+            self.assertEqual((each["model"], each["state"], each["why"]), ("mlp", "ended", ""))
+            self.assertEqual(each["step"], run.metrics()[-1]["step"])
+            for name in ("train/loss", "eval/loss"):
+                values = run.column(name)
+                self.assertEqual(each["metrics"][name]["last"], values[-1])
+                self.assertEqual(each["metrics"][name]["best"], min(values))
+        self.assertEqual(runs["b"]["differs"], {"optimizer.learning_rate": "0.01", "training.max_steps": "10"})
+        text = self.lockstep("runs", self.at, "--sort", "optimizer.learning_rate", "--reverse").out
+        self.assertLess(text.index("\nb "), text.index("\na "))
+        self.assertEqual(list(self.table("--filter", "training.max_steps=10")), ["b"])
+        rows = list(csv.DictReader(io.StringIO(self.lockstep("runs", self.at, "--csv").out)))
+        self.assertEqual([row["training.max_steps"] for row in rows], ["20", "10"])
+
+    def test_the_folder_of_runs_by_default(self):
+        outcome = self.lockstep("runs", cwd=self.folder)
+        self.assertIn("\na ", outcome.out)
+        self.assertEqual(self.lockstep("runs", self.folder / "none").code, 2)
+
+    def test_many_folders_with_damaged_ones(self):
+        at = self.folder / "many"
+        at.mkdir()
+        for i in range(MANY):
+            run = at / f"r{i:04}"
+            run.mkdir()
+            for name in ("config.yaml", "metrics.jsonl", "history.json"):
+                shutil.copy(self.a.path / name, run / name)
+        metrics = (self.a.path / "metrics.jsonl").read_text()
+        (at / "r0000/metrics.jsonl").write_text(metrics[:-5])
+        (at / "r0001/config.yaml").unlink()
+        for i, name in ((2, "config.yaml"), (3, "metrics.jsonl"), (4, "history.json")):
+            (at / f"r{i:04}" / name).unlink()
+            os.mkfifo(at / f"r{i:04}" / name)
+        (at / "r0005/history.json").write_bytes(b"\0" * 100)
+        (at / "data").mkdir()
+        begin = time.monotonic()
+        outcome = self.lockstep("runs", at, "--json")
+        self.assertLess(time.monotonic() - begin, MANY_S)
+        runs = json.loads(outcome.out)
+        self.assertEqual(len(runs), MANY)
+        self.assertEqual([run["name"] for run in runs if run["state"] == "damaged"], [f"r{i:04}" for i in range(6)])
+        text = self.lockstep("runs", at).out
+        self.assertIn("r0001: damaged: it has no config.yaml\n", text)
+        self.assertTrue(text.endswith("1 other folder, no run: data\n"), text[-200:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""`lockstep runs` on real runs, and on many folders."""
+"""`lockstep runs`, `compare` on real runs, and on many folders."""
 import csv
 import io
 import json
@@ -76,6 +76,21 @@ class Runs(EndToEndTest):
         text = self.lockstep("runs", at).out
         self.assertIn("r0001: damaged: it has no config.yaml\n", text)
         self.assertTrue(text.endswith("1 other folder, no run: data\n"), text[-200:])
+
+    def test_compare_draws_and_tells_what_differs(self):
+        outcome = self.lockstep("compare", self.a.path, self.b.path)
+        self.assertEqual(outcome.code, 0, outcome)
+        self.assertTrue(outcome.out.startswith("eval/loss\n"))
+        self.assertRegex(outcome.out, r"optimizer\.learning_rate +0\.003 +0\.01\n")
+        self.assertLessEqual(max(map(len, outcome.out.splitlines())), 80)
+        told = json.loads(self.lockstep("compare", self.a.path, self.b.path, "--metric", "train/loss", "--json").out)
+        self.assertEqual([run["curve"]["value"] for run in told["runs"]],
+                         [self.a.column("train/loss"), self.b.column("train/loss")])
+        self.assertEqual([row["key"] for row in told["differences"]],
+                         ["optimizer.learning_rate", "training.max_steps"])
+        refused = self.lockstep("compare", self.a.path, "--metric", "eval/los")
+        self.assertEqual(refused.code, 2)
+        self.assertIn("no run has the metric 'eval/los'; they have", refused.err)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ CliCommand calibrate_command();
 CliCommand profile_command();
 CliCommand report_command();
 CliCommand runs_command();
+CliCommand compare_command();
 CliCommand trace_command();
 CliCommand models_command();
 CliCommand foresee_command();

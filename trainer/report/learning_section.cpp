@@ -1,10 +1,10 @@
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/duration.h"
 #include "trainer/report/sections.h"
 #include "trainer/report/thin.h"
+#include "trainer/runs/curve.h"
 
 namespace lockstep {
 namespace {
@@ -15,27 +15,6 @@ constexpr std::size_t kCurvePoints = 1600;  ///< more than a wide screen has col
 constexpr std::size_t kClockPoints = 400;
 constexpr std::size_t kMaxSeries = 64;
 constexpr std::size_t kMaxEvents = 200;  ///< of a kind
-
-struct Curve {
-  std::vector<std::int64_t> step;
-  std::vector<double> value;
-};
-
-/// The values of each measurement, by its name in metrics.jsonl, in order of first appearance.
-std::vector<std::pair<std::string, Curve>> curves_of(const std::vector<TelemetryRecord>& metrics) {
-  std::vector<std::pair<std::string, Curve>> out;
-  std::map<std::string, std::size_t> index;
-  for (const TelemetryRecord& record : metrics)
-    for (const auto& [name, value] : fields_of(record)) {
-      const auto [place, is_new] = index.try_emplace(name, out.size());
-      if (is_new && out.size() == kMaxSeries) continue;
-      if (is_new) out.emplace_back(name, Curve());
-      if (place->second >= out.size()) continue;
-      out[place->second].second.step.push_back(record.step);
-      out[place->second].second.value.push_back(value);
-    }
-  return out;
-}
 
 /// Which chart shows a measurement.
 const char* group_of(const std::string& name) {
@@ -178,7 +157,7 @@ std::string learning_finding(const std::vector<std::pair<std::string, Curve>>& c
 }  // namespace
 
 std::string learning_section(const RunFacts& facts) {
-  const auto curves = curves_of(facts.metrics);
+  const auto curves = curves_of(facts.metrics, kMaxSeries);
   OrderedJson out{{"finding", learning_finding(curves)},
                   {"sources", {facts.file("metrics.jsonl")}}};
   if (facts.metrics.empty())

@@ -1,4 +1,4 @@
-"""`lockstep runs`, `compare` on real runs, and on many folders."""
+"""`lockstep runs`, `compare`, `export-metrics` on real runs, and on many folders."""
 import csv
 import io
 import json
@@ -91,6 +91,18 @@ class Runs(EndToEndTest):
         refused = self.lockstep("compare", self.a.path, "--metric", "eval/los")
         self.assertEqual(refused.code, 2)
         self.assertIn("no run has the metric 'eval/los'; they have", refused.err)
+
+    def test_all_metrics_as_a_table(self):
+        rows = list(csv.DictReader(io.StringIO(self.lockstep("export-metrics", self.a.path).out)))
+        records = self.a.metrics()
+        self.assertEqual(len(rows), len(records))
+        for row, record in zip(rows, records):
+            self.assertEqual({key: float(value) for key, value in row.items() if value},
+                             {key: float(value) for key, value in record.items()})
+        file = self.folder / "metrics.json"
+        self.assertEqual(self.lockstep("export-metrics", self.a.path, "--json", "--output", file).code, 0)
+        for row, record in zip(json.loads(file.read_text()), records):
+            self.assertEqual({key: value for key, value in row.items() if value is not None}, record)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ CliCommand profile_command();
 CliCommand report_command();
 CliCommand runs_command();
 CliCommand compare_command();
+CliCommand export_metrics_command();
 CliCommand trace_command();
 CliCommand models_command();
 CliCommand foresee_command();

@@ -1,12 +1,15 @@
-"""`lockstep runs`, `compare`, `export-metrics` on real runs, and on many folders."""
+"""`lockstep runs`, `compare`, `export-metrics`, `mv` and `rm` on real runs, and on many folders."""
 import csv
 import io
 import json
 import os
+import pty
 import shutil
+import signal
+import subprocess
 import time
 
-from lockstep_runs import EndToEndTest, Run, main, small_mlp
+from lockstep_runs import EndToEndTest, Job, Run, main, program, small_mlp
 
 #: Folders, and seconds that they may take: 2,000 with 850 MB of measurements take 2 s of one idle core.
 MANY, MANY_S = 300, 10
@@ -28,6 +31,11 @@ class Runs(EndToEndTest):
         outcome = self.lockstep("runs", self.at, "--json", *words)
         self.assertEqual(outcome.code, 0, outcome)
         return {run["name"]: run for run in json.loads(outcome.out)}
+
+    def copy(self, run, name):
+        path = self.folder / name / run.name
+        shutil.copytree(run.path, path)
+        return path
 
     def test_the_table_has_what_the_runs_measured(self):
         runs = self.table()
@@ -103,6 +111,54 @@ class Runs(EndToEndTest):
         self.assertEqual(self.lockstep("export-metrics", self.a.path, "--json", "--output", file).code, 0)
         for row, record in zip(json.loads(file.read_text()), records):
             self.assertEqual({key: value for key, value in row.items() if value is not None}, record)
+
+    def test_a_moved_run_goes_on(self):
+        self.copy(self.b, "moved")
+        config = self.folder / "moved/b/config.yaml"
+        config.write_text(config.read_text().replace(f"dir: {self.at}", f"dir: {self.folder}/moved"))
+        moved = self.lockstep("mv", self.folder / "moved/b", "c")
+        self.assertEqual(moved.code, 0, moved)
+        resumed = self.lockstep("train", self.folder / "moved/c/config.yaml", "training.max_steps=12", "--resume")
+        self.assertEqual(resumed.code, 0, resumed)
+        self.assertIn("at step 10", resumed.text)
+        self.assertEqual(sorted(os.listdir(self.folder / "moved")), [".b.lock", ".c.lock", "c"])
+        # The same bits as a run that was never moved.
+        self.copy(self.b, "stayed")
+        stayed = Job(["train", self.folder / "stayed/b/config.yaml", f"run.dir={self.folder}/stayed",
+                      "training.max_steps=12", "--resume"], self.folder).wait()
+        self.assertEqual(stayed.code, 0, stayed)
+        self.assertEqual(self.b.hash(self.folder / "moved/c"), self.b.hash(self.folder / "stayed/b"))
+
+    def test_a_run_in_training_stays(self):
+        live = Run(self.folder, "live", small_mlp(training__max_steps=1_000_000))
+        job = live.start()
+        job.wait_until(lambda: live.metrics(), "a step")
+        for words in (("rm", live.path, "--yes"), ("mv", live.path, "other")):
+            outcome = self.lockstep(*words)
+            self.assertEqual(outcome.code, 2)
+            self.assertIn(f"is in training by process {job.process.pid} (", outcome.err)
+        job.process.send_signal(signal.SIGTERM)
+        self.assertEqual(job.wait().code, 75)
+        unasked = self.lockstep("rm", live.path)
+        self.assertEqual(unasked.code, 2)
+        self.assertIn("say --yes", unasked.err)
+        # Nothing goes if one of them cannot.
+        self.assertEqual(self.lockstep("rm", live.path, self.folder, "--yes").code, 2)
+        self.assertTrue(live.path.exists())
+        self.assertEqual(self.lockstep("rm", live.path, "--yes").code, 0)
+        self.assertFalse(live.path.exists())
+
+    def test_a_removal_asks(self):
+        path = self.copy(self.b, "asked")
+        for answer, left in (("n", True), ("", True), ("y", False)):
+            terminal, end = pty.openpty()
+            os.write(terminal, f"{answer}\n".encode())
+            outcome = subprocess.run([program("lockstep"), "rm", path], stdin=end, capture_output=True, text=True)
+            os.close(terminal)
+            os.close(end)
+            self.assertEqual(outcome.returncode, 0, outcome)
+            self.assertIn("Remove it for good? [y/N]", outcome.stderr)
+            self.assertEqual(path.exists(), left)
 
 
 if __name__ == "__main__":

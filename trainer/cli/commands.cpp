@@ -9,7 +9,7 @@ std::vector<CliCommand> all_commands() {
                     predict_command(), export_command()},
         config_commands(), ckpt_commands(), std::vector{ir_run_command(), ir_print_command()},
         prepare_commands(),
-        std::vector{runs_command(), compare_command(), export_metrics_command()},
+        std::vector{runs_command(), compare_command(), export_metrics_command()}, move_commands(),
         std::vector{profile_command(), report_command(), trace_command(), calibrate_command(),
                     doctor_command(), models_command(), foresee_command(), devices_command(),
                     version_command()}})

@@ -28,6 +28,7 @@ CliCommand report_command();
 CliCommand runs_command();
 CliCommand compare_command();
 CliCommand export_metrics_command();
+std::vector<CliCommand> move_commands();
 CliCommand trace_command();
 CliCommand models_command();
 CliCommand foresee_command();

@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -60,6 +63,34 @@ int open_lock(const std::string& path, int flags) {
   return -1;
 }
 
+/// Whether this entry of /proc/PID/fdinfo says that the descriptor has a lock for writing.
+bool has_write_lock(const std::filesystem::path& info) {
+  std::ifstream lines(info);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("lock:") && line.find("WRITE") != std::string::npos) return true;
+  return false;
+}
+
+bool holds_lock(const std::filesystem::path& process, const std::filesystem::path& lock) {
+  std::error_code error;
+  std::filesystem::directory_iterator files(process / "fd", error), end;
+  for (; !error && files != end; files.increment(error)) {
+    std::error_code gone;
+    if (std::filesystem::equivalent(files->path(), lock, gone) && !gone &&
+        has_write_lock(process / "fdinfo" / files->path().filename()))
+      return true;
+  }
+  return false;
+}
+
+std::string words_of_process(const std::filesystem::path& process) {
+  std::ifstream file(process / "cmdline", std::ios::binary);
+  std::string words((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!words.empty() && words.back() == '\0') words.pop_back();
+  std::ranges::replace(words, '\0', ' ');
+  return words;
+}
+
 }  // namespace
 
 RunLock::RunLock(const std::string& run_folder, SettingsOf of) {
@@ -81,6 +112,20 @@ bool is_locked(const std::string& run_folder) {
   const bool taken = has_writer(fd);
   close(fd);
   return taken;
+}
+
+std::string describe_lock_holder(const std::string& run_folder) {
+  namespace fs = std::filesystem;
+  const fs::path lock = lock_path(run_folder);
+  std::error_code error;
+  fs::directory_iterator processes("/proc", error), end;
+  for (; !error && processes != end; processes.increment(error)) {
+    const std::string name = processes->path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (holds_lock(processes->path(), lock))
+      return fmt::format("process {} ({})", name, words_of_process(processes->path()));
+  }
+  return "a process of another user or host";
 }
 
 RunLock::~RunLock() {

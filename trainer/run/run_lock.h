@@ -35,4 +35,8 @@ class RunLock {
 /// Whether a process holds the lock of this folder now. A folder without a lock's file is free.
 bool is_locked(const std::string& run_folder);
 
+/// "process 4711 (lockstep train a.yaml)" for the holder of that lock, as far as this user may see:
+/// else "a process of another user or host".
+std::string describe_lock_holder(const std::string& run_folder);
+
 }  // namespace lockstep

@@ -19,6 +19,7 @@
 #include "trainer/run/run_history.h"
 #include "trainer/run/run_lock.h"
 #include "trainer/run/saved_texts.h"
+#include "trainer/runs/move_run.h"
 #include "trainer/telemetry/json_lines.h"
 
 namespace lockstep {
@@ -261,7 +262,10 @@ FoundRuns find_runs(const std::string& folder, std::span<const WatchedMetric> me
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with('.') || !entry.is_directory(error)) continue;
-    (is_like_run(entry.path().string()) ? folders : out.others).push_back(name);
+    // `lockstep rm` was killed meanwhile.
+    const bool is_rest = name.ends_with(kRemoving);
+    const bool is_run = !is_rest && is_like_run(entry.path().string());
+    (is_run ? folders : out.others).push_back(name);
   }
   std::ranges::sort(folders);
   std::ranges::sort(out.others);

@@ -126,6 +126,7 @@ TEST(FindRuns, TellsRunsFromOtherFolders) {
   const TemporaryFolder folder;
   make_run(folder, "b");
   make_run(folder, "a");
+  make_run(folder, "gone.removing");
   fs::create_directories(folder / "data");
   fs::create_directories(folder / ".hidden");
   folder.write("file", "");
@@ -134,7 +135,7 @@ TEST(FindRuns, TellsRunsFromOtherFolders) {
   ASSERT_EQ(found.runs.size(), 2);
   EXPECT_EQ(found.runs[0].name, "a");
   EXPECT_EQ(found.runs[1].name, "b");
-  EXPECT_THAT(found.others, ElementsAre("data"));
+  EXPECT_THAT(found.others, ElementsAre("data", "gone.removing"));
 }
 
 TEST(FindRuns, RefusesARunAndAFolderThatIsNotThere) {

@@ -25,6 +25,7 @@ CliCommand doctor_command();
 CliCommand calibrate_command();
 CliCommand profile_command();
 CliCommand report_command();
+CliCommand sweep_command();
 CliCommand runs_command();
 CliCommand compare_command();
 CliCommand export_metrics_command();

@@ -36,7 +36,7 @@ std::string overview(std::span<const CliCommand> commands) {
       "\n`lockstep COMMAND --help` tells more, `lockstep --version` the version.\n"
       "exit codes: 0 ok, 1 internal error, 2 usage or config, 3 data, 4 checkpoint,\n"
       "5 non-finite, 6 out of memory (device or host), 7 stalled, lost or diverging\n"
-      "rank, 75 preempted and saved\n";
+      "rank, 8 failed points of a sweep, 75 preempted and saved\n";
   return out;
 }
 

@@ -18,6 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/settings.h"
+#include "trainer/launch/held_signals.h"
 #include "trainer/launch/job_remains.h"
 #include "trainer/launch/last_ranks.h"
 #include "trainer/launch/launch_folder.h"
@@ -35,7 +36,6 @@ using Moment = std::chrono::nanoseconds;  ///< of a clock
 
 constexpr int kSignalled = 128;  ///< exit codes above it name the signal that ended a process
 constexpr int kInterrupted = kSignalled + SIGINT;
-constexpr std::chrono::milliseconds kSignalPoll{100};
 /// Between SIGUSR1s: one that comes before a process can take it is lost.
 constexpr std::chrono::seconds kRepeat{1};
 constexpr std::chrono::seconds kSecondInterrupt{1};
@@ -44,35 +44,6 @@ template <class... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
   fmt::print(stderr, "lockstep launch: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
-
-/// Blocks the signals that ask the process to end; take() reads them.
-class HeldSignals {
- public:
-  HeldSignals() {
-    sigemptyset(&held_);
-    for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) sigaddset(&held_, number);
-    sigprocmask(SIG_BLOCK, &held_, &before_);
-  }
-  ~HeldSignals() {
-    const timespec at_once{};
-    while (sigtimedwait(&held_, nullptr, &at_once) > 0) {
-    }  // Slurm signals a job that it has requeued
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-
-  /// The next signal that came; 0 if none does for `kSignalPoll`.
-  int take() const {
-    const timespec wait{0, std::chrono::nanoseconds(kSignalPoll).count()};
-    const int number = sigtimedwait(&held_, nullptr, &wait);
-    return number > 0 ? number : 0;
-  }
-
- private:
-  sigset_t held_;
-  sigset_t before_;
-};
 
 /// The checkpoints of a run, to detect whether a job has written one.
 class Saved {

@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/posix_file.h"
 #include "trainer/launch/error_relay.h"
 
 namespace lockstep {
@@ -21,13 +22,13 @@ namespace {
 constexpr std::chrono::seconds kTimeToEnd{3};
 
 /// Runs in the child, between fork and exec: only async-signal-safe calls.
-void become(char* const* words, bool silent, int errors, int report, pid_t parent) {
+void become(char* const* words, int output, int errors, int report, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGINT);
   if (getppid() != parent) _exit(1);  // the parent died before that
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null >= 0) dup2(null, STDIN_FILENO);
-  if (null >= 0 && silent) dup2(null, STDOUT_FILENO);
+  if (output >= 0) dup2(output, STDOUT_FILENO);
   dup2(errors, STDERR_FILENO);
   for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD}) signal(number, SIG_DFL);
   signal(SIGUSR1, SIG_IGN);
@@ -44,20 +45,25 @@ void become(char* const* words, bool silent, int errors, int report, pid_t paren
 
 }  // namespace
 
-MpirunJob::MpirunJob(const std::vector<std::string>& words, bool silent) {
+MpirunJob::MpirunJob(const std::vector<std::string>& words, bool silent,
+                     const std::string& output) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  const std::string file = output.empty() && silent ? "/dev/null" : output;
+  const int written = file.empty() ? -1 : open_to_append(file, ErrorKind::kUsage);
   int report[2];
   int errors[2];
   if (pipe2(report, O_CLOEXEC) != 0) raise_errno(ErrorKind::kInternal, "no pipe");
   if (pipe2(errors, O_CLOEXEC) != 0) raise_errno(ErrorKind::kInternal, "no pipe");
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) become(arguments.data(), silent, errors[1], report[1], parent);
+  if (pid_ == 0)
+    become(arguments.data(), written, output.empty() ? errors[1] : written, report[1], parent);
   close(report[1]);
   close(errors[1]);
+  if (written >= 0) close(written);
   relay_ = std::make_unique<ErrorRelay>(errors[0]);
   int error = 0;
   const bool failed = pid_ > 0 && ::read(report[0], &error, sizeof error) == sizeof error;

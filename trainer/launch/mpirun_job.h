@@ -1,4 +1,4 @@
-// One run of mpirun as a child process.
+// One run of mpirun, or of another command that runs a job, as a child process.
 #pragma once
 
 #include <sys/types.h>
@@ -19,9 +19,11 @@ class MpirunJob {
   /// processes of a job: it would kill its ranks a second later, in the middle of a save. It
   /// ignores SIGUSR1 until it can forward it. If the calling process dies, mpirun gets SIGINT, and
   /// ends its ranks. What it writes to standard error comes through but for remarks
-  /// (mpirun_remarks.h). `silent`: what it writes to standard output is dropped. Error kUsage if
-  /// there is no such program.
-  explicit MpirunJob(const std::vector<std::string>& words, bool silent = false);
+  /// (mpirun_remarks.h). `silent`: what it writes to standard output is dropped. `output`: a file
+  /// to which all that it writes is appended instead; "": none. Error kUsage if there is no such
+  /// program, or the file cannot be written.
+  explicit MpirunJob(const std::vector<std::string>& words, bool silent = false,
+                     const std::string& output = "");
   ~MpirunJob();  ///< kills it if it has not ended
   MpirunJob(const MpirunJob&) = delete;
   MpirunJob& operator=(const MpirunJob&) = delete;

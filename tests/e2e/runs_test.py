@@ -1,4 +1,4 @@
-"""`lockstep runs`, `compare`, `export-metrics`, `mv` and `rm` on real runs, and on many folders."""
+"""`lockstep runs`, `compare`, `export-metrics`, `mv`, `rm` and `lr-find` on real runs, and on many folders."""
 import csv
 import io
 import json
@@ -159,6 +159,27 @@ class Runs(EndToEndTest):
             self.assertEqual(outcome.returncode, 0, outcome)
             self.assertIn("Remove it for good? [y/N]", outcome.stderr)
             self.assertEqual(path.exists(), left)
+
+    def test_a_range_test_of_rates_changes_no_run(self):
+        def state():
+            return sorted((str(path), path.stat().st_mtime_ns) for path in self.at.rglob("*"))
+        before = state()
+        table = self.folder / "rates.csv"
+        words = ("lr-find", self.a.yaml, f"run.dir={self.at}", "optimizer.name=sgd", "checkpoint.resume=auto",
+                 "--steps", "60", "--min", "1e-4", "--max", "1e4", "--output", table)
+        alone = self.lockstep(*words)
+        self.assertEqual(alone.code, 0, alone)
+        self.assertIn("suggestion: optimizer.learning_rate=", alone.out)
+        self.assertIn("the loss diverged at step ", alone.out)
+        rows = list(csv.DictReader(io.StringIO(table.read_text())))
+        self.assertEqual(float(rows[0]["learning_rate"]), 1e-4)
+        ratios = [float(b["learning_rate"]) / float(a["learning_rate"]) for a, b in zip(rows, rows[1:])]
+        self.assertAlmostEqual(min(ratios), max(ratios), places=9)  # of rates with 16 digits
+        # The same losses on two ranks, to the bit.
+        values = table.read_bytes()
+        self.assertEqual(self.lockstep("launch", "-n", "2", "--", *words).code, 0)
+        self.assertEqual(table.read_bytes(), values)
+        self.assertEqual(state(), before)
 
 
 if __name__ == "__main__":

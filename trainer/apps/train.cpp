@@ -1,5 +1,6 @@
 #include "trainer/apps/train.h"
 
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -353,7 +354,72 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   return finish_run(session, run.end(), trainer.step_number());
 }
 
+/// The loop of a range test. A loss is read a few steps later, when it is long complete.
+RateTest run_rate_test(Trainer& trainer, const Model& model, const DataLoader& train, StepPlan plan,
+                       const RateRange& range) {
+  constexpr std::size_t kReadBehind = 3;
+  RateTest out(range.steps);
+  std::deque<StepResult> queued;
+  const Schedule schedule(range);
+  const auto read_one = [&] {
+    const StepResult step = queued.front();
+    queued.pop_front();
+    return out.add(schedule.learning_rate(step.number() - 1), step.loss().value());
+  };
+  Trainer::Steps steps(trainer, train, std::move(plan), range.steps);
+  for (const Batch& batch : steps) {
+    queued.push_back(trainer.step(batch, model));
+    if (queued.size() > kReadBehind && !read_one()) return out;
+  }
+  while (!queued.empty())
+    if (!read_one()) return out;
+  return out;
+}
+
+std::optional<RateTest> rate_test_of(const LoadedConfig& loaded, const Registry& registry,
+                                     const RateRange& range, const Settings& settings,
+                                     Session& session) {
+  Config config = loaded.config;
+  RankRuntime& runtime = session.runtime();
+  StartOfRun start = open_start(loaded, registry, {.resume = "none"}, settings, runtime, config);
+  start.spec.folder.reset();
+  start.spec.rates = range;
+  start.spec.options.progress_lines = false;
+  start.spec.options.training.on_nonfinite = OnNonfinite::kSkip;
+  start.spec.options.training.max_skipped_steps = 0;
+  start.spec.options.early_stopping.patience = 0;
+  const BatchPlan batch = plan_batch(config.batch, runtime.communicator().size());
+  const DataLoader train(start.data.train, loader_options(config, start.data.tokens_per_sample));
+  StepPlan plan{batch, training_sampler(config, start.data.train)};
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {start.data.vocab_size});
+  const InitialValues given(config, registry, *model, start.data.tokenizer, runtime.activity());
+  if (!given.empty())
+    start.spec.values = [&given](const std::string& name) { return given.value(name); };
+  check_run_memory(config, registry, runtime, start.data, plan);
+  Trainer trainer(std::make_unique<Trainer::Parts>(
+      session, *model, registry.make_optimizer(config.optimizer), start.spec, std::nullopt));
+  RateTest out = run_rate_test(trainer, *model, train, std::move(plan), range);
+  const bool stopped = trainer.stopped();
+  runtime.activity().begin(Phase::kFinish, trainer.step_number());
+  runtime.finish();
+  if (stopped) return std::nullopt;
+  return out;
+}
+
 }  // namespace
+
+std::optional<RateTest> test_rates(const LoadedConfig& config, const Registry& registry,
+                                   const RateRange& range, const Settings& settings, Watch& watch) {
+  watch.set_limits(watch_limits(config.config));
+  std::unique_ptr<Communicator> communicator = make_communicator(config.config, settings, watch);
+  watch.activity().begin(Phase::kAgree);
+  agree_on_task(*communicator, config.config, registry, {.command = "lr-find"}, settings);
+  check_batch(config, communicator->size());
+  watch.activity().begin(Phase::kPrepare);
+  Session session(std::make_unique<RankRuntime>(config.config, settings, std::move(communicator),
+                                                watch, TimeKept::kReal));
+  return rate_test_of(config, registry, range, settings, session);
+}
 
 int train(const LoadedConfig& config, const Registry& registry, const TrainOptions& options,
           const Settings& settings, Watch& watch) {

@@ -26,6 +26,7 @@ CliCommand calibrate_command();
 CliCommand profile_command();
 CliCommand report_command();
 CliCommand sweep_command();
+CliCommand lr_find_command();
 CliCommand runs_command();
 CliCommand compare_command();
 CliCommand export_metrics_command();

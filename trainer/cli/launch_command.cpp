@@ -16,14 +16,20 @@ constexpr int kMaxJobRanks = 1 << 20;
 constexpr int kMaxRestarts = 1000000;
 constexpr int kRestarts = 3;  ///< the default
 
-/// Sets the folder in which training with these arguments saves, and its limits. The config is read
-/// here so that an error in it is reported once, before anything is started.
+/// The config of a command that takes one. It is read here so that an error in it is reported once,
+/// before anything is started.
+Config config_of(std::span<const std::string> words, const Registry& registry,
+                 const CliCommand& command) {
+  const Arguments arguments(words, command.options);
+  const std::span<const std::string> positionals = arguments.positionals();
+  LS_USER_CHECK(!positionals.empty(), "{} needs a CONFIG", command.name);
+  return load_config(positionals[0], registry, positionals.subspan(1)).config;
+}
+
+/// Sets the folder in which training with these arguments saves, and its limits.
 void prepare_training(std::span<const std::string> words, const Registry& registry,
                       LaunchOptions& options) {
-  const Arguments arguments(words, train_command().options);
-  const std::span<const std::string> positionals = arguments.positionals();
-  LS_USER_CHECK(!positionals.empty(), "train needs a CONFIG");
-  const Config config = load_config(positionals[0], registry, positionals.subspan(1)).config;
+  const Config config = config_of(words, registry, train_command());
   const std::filesystem::path folder = std::filesystem::path(config.run.dir) / config.run.name;
   options.checkpoints = (folder / "checkpoints").string();
   options.limits = watch_limits(config);
@@ -75,13 +81,15 @@ int run_launch(const CommandCall& call) {
     return launch(options);
   }
   LS_USER_CHECK(
-      command == "train" || command == "eval" || command == "generate",
-      "cannot launch '{}': the commands for several ranks are train, eval and generate; a "
+      command == "train" || command == "eval" || command == "generate" || command == "lr-find",
+      "cannot launch '{}': the commands for several ranks are train, eval, generate and lr-find; a "
       "program of your own is named by a path: ./{}",
       command, command);
   const auto words = std::span<const std::string>(options.command).subspan(1);
   if (command == "train")
     prepare_training(words, call.registry, options);
+  else if (command == "lr-find")
+    options.limits = watch_limits(config_of(words, call.registry, lr_find_command()));
   else
     options.limits = limits_of_run(words, call.registry,
                                    command == "eval" ? eval_command() : generate_command());

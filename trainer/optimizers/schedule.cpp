@@ -13,6 +13,10 @@ Schedule::Schedule(const SchedulerConfig& scheduler, double learning_rate, std::
       decay_steps_(scheduler.decay_steps == 0 ? total_steps : scheduler.decay_steps) {}
 
 double Schedule::learning_rate(std::int64_t step) const {
+  if (range_) {
+    const double part = static_cast<double>(step) / static_cast<double>(range_->steps - 1);
+    return range_->low * std::pow(range_->high / range_->low, part);
+  }
   if (step < warmup_steps_) {
     return peak_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_);
   }

@@ -8,7 +8,8 @@ RequestedSteps::RequestedSteps(RankRuntime& runtime, const RunSpec& spec, double
                                StepPlan of_steps, std::int64_t total_steps)
     : plan(std::move(of_steps)),
       schedule_name(name_of(spec.options.scheduler.name)),
-      schedule(spec.options.scheduler, learning_rate, total_steps),
+      schedule(spec.rates ? Schedule(*spec.rates)
+                          : Schedule(spec.options.scheduler, learning_rate, total_steps)),
       first_micro_batch(plan.batch.first_micro_batch(runtime.communicator().topology().position())),
       inputs(make_step_inputs(runtime.engine(), first_micro_batch,
                               plan.batch.micro_batches_per_rank, spec.options.seed)) {}

@@ -5,6 +5,7 @@
 #include "trainer/config/generation_keys.h"
 #include "trainer/config/sample_keys.h"
 #include "trainer/config/tokenizer_keys.h"
+#include "trainer/config/training_keys.h"
 #include "trainer/hub/weight_source.h"
 
 namespace lockstep {
@@ -115,95 +116,6 @@ std::vector<KeyGroup> data_keys(const RowConditions& rows) {
          .unit = "threads",
          .doc = "Threads that copy batches to the device.",
          .per_rank = true}}},
-  };
-}
-
-std::vector<KeyGroup> training() {
-  return {
-      {"training",
-       object<&Config::length>,
-       {{.name = "max_steps",
-         .member = bind<&LengthConfig::max_steps>(),
-         .range = count_at_least(-1),
-         .unit = "steps",
-         .doc = "Optimizer steps; -1 for no limit; 0 initializes, saves step 0 and exits. "
-                "Whichever of max_steps and max_epochs comes first ends the run."},
-        {.name = "max_epochs",
-         .member = bind<&LengthConfig::max_epochs>(),
-         .range = count_at_least(-1),
-         .unit = "epochs",
-         .doc = "Passes over the training data; -1 for no limit."}}},
-      {"training",
-       object<&Config::batch>,
-       {{.name = "global_batch_size",
-         .member = bind<&BatchConfig::global_batch_size>(),
-         .range = size_at_least(1),
-         .unit = "samples",
-         .doc = "Samples per optimizer step, over all ranks.",
-         .required = true},
-        {.name = "micro_batch_size",
-         .member = bind<&BatchConfig::micro_batch_size>(),
-         .range = size_at_least(1),
-         .unit = "samples",
-         .doc =
-             "Samples in one micro-batch, the unit of work; global_batch_size is a multiple of it. "
-             "auto takes the largest that fits device.memory_gb and divides the batch.",
-         .required = true,
-         .empty_word = "auto"}}},
-      {"training",
-       object<&Config::training>,
-       {{.name = "precision",
-         .member = bind<&TrainingConfig::precision>(),
-         .doc = "Arithmetic of the model. bf16-mixed: activations and dots in bf16; parameters, "
-                "optimizer, reductions, softmax and norms in fp32. It needs no loss scaling."},
-        {.name = "gradient_clip_norm",
-         .member = bind<&TrainingConfig::gradient_clip_norm>(),
-         .range = at_least(0),
-         .doc = "Gradients are scaled down to this global norm if theirs is larger; 0 is off."},
-        {.name = "on_nonfinite",
-         .member = bind<&TrainingConfig::on_nonfinite>(),
-         .doc = "On a NaN or infinite gradient, end the run with exit code 5 or skip the update."},
-        {.name = "max_skipped_steps",
-         .member = bind<&TrainingConfig::max_skipped_steps>(),
-         .range = at_least(0),
-         .doc = "This many skipped updates in a row, or half of the last 100 steps, end the run "
-                "with exit code 5; 0 is no limit."}}},
-      {"training",
-       object<&Config::batch>,
-       {{.name = "deterministic",
-         .member = bind<&BatchConfig::deterministic>(),
-         .doc = "The results have the same bits on any number of ranks and threads."}}},
-  };
-}
-
-std::vector<KeyGroup> optimizer_and_schedule() {
-  return {
-      {"optimizer",
-       object<&Config::optimizer>,
-       {{.name = "name", .member = choice<&OptimizerConfig::name>(), .doc = "Update rule"}}},
-      {"scheduler",
-       object<&Config::scheduler>,
-       {{.name = "name",
-         .member = bind<&SchedulerConfig::name>(),
-         .doc = "Shape of the learning rate after warm-up."},
-        {.name = "warmup_steps",
-         .member = bind<&SchedulerConfig::warmup_steps>(),
-         .range = count_at_least(0),
-         .unit = "steps",
-         .doc = "Steps over which the learning rate first rises linearly to its peak."}}},
-      {"scheduler",
-       object<&Config::scheduler>,
-       {{.name = "min_lr",
-         .member = bind<&SchedulerConfig::min_lr>(),
-         .range = at_least(0),
-         .doc = "Learning rate at the end of the decay."},
-        {.name = "decay_steps",
-         .member = bind<&SchedulerConfig::decay_steps>(),
-         .range = count_at_least(0),
-         .unit = "steps",
-         .doc =
-             "Step at which min_lr is reached, warm-up included; 0 uses the length of the run."}},
-       Condition{"scheduler.name", {"linear", "cosine"}}},
   };
 }
 
@@ -493,8 +405,7 @@ std::vector<KeyGroup> fixed_keys(const RowConditions& rows) {
   add(data_keys(rows));
   add(length_keys(rows.varies));
   add(masking_keys(rows.masks));
-  add(training());
-  add(optimizer_and_schedule());
+  add(training_keys());
   add(evaluation_and_checkpoints(rows));
   add(distributed());
   add(machine_and_output());

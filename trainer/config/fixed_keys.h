@@ -1,5 +1,5 @@
 // The keys of every run, independent of its model, data and optimizer. To add one, add a member to
-// config.h (with its default) and a row to fixed_keys.cpp.
+// config.h (with its default) and a row to fixed_keys.cpp, or to the file that has its section.
 #pragma once
 
 #include <optional>

@@ -40,8 +40,11 @@ MUTANTS = {
         "begin == 0 || begin + kBlock <= count; begin += kBlock",
     ),
     # --- Optimizers: formulas that are nearly right. ---
-    "second_moment_not_corrected": ("sqrt(v) / scalars[2] + eps", "sqrt(v) + eps"),
-    "eps_added_before_the_correction": ("sqrt(v) / scalars[2] + eps", "(sqrt(v) + eps) / scalars[2]"),
+    "second_moment_not_corrected": ("sqrt(second) / sqrt_correction2 + eps", "sqrt(second) + eps"),
+    "eps_added_before_the_correction": (
+        "sqrt(second) / sqrt_correction2 + eps",
+        "(sqrt(second) + eps) / sqrt_correction2",
+    ),
     "momentum_dampened": (
         "slots[0] * momentum + g;",
         "slots[0] * momentum + g * (1 - momentum);",

@@ -86,6 +86,11 @@ void check_lengths(const Config& c, const ReportProblem& report) {
            "'data.group_by_length' is for a shuffled order, which 'data.shuffle: false' forbids");
 }
 
+void check_optimizer(const Config& c, const Registry& registry, const ReportProblem& report) {
+  const OptimizerRow& row = registry.at(c.optimizer);
+  row.check(c.optimizer.keys.empty() ? row.defaults : c.optimizer.keys, c, report);
+}
+
 void check_schedule(const Config& c, const Registry& registry, const ReportProblem& report) {
   const SchedulerConfig& s = c.scheduler;
   if (s.name == SchedulerName::kConstant) return;
@@ -226,6 +231,7 @@ void check_config(const Config& config, const Registry& registry, const ReportPr
   check_run_length(config, report);
   check_model_and_data(config, registry, report);
   check_lengths(config, report);
+  check_optimizer(config, registry, report);
   check_schedule(config, registry, report);
   check_best_metric(config, report);
   check_metrics(config, registry, report);

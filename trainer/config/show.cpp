@@ -32,7 +32,7 @@ bool are_equal(const ConfigKey& a, const ConfigKey& b) {
   return a.path == b.path && a.aliases == b.aliases && a.type_text() == b.type_text() &&
          a.range == b.range && a.unit == b.unit && a.doc == b.doc && a.required == b.required &&
          a.may_be_empty == b.may_be_empty && a.per_rank == b.per_rank && a.file == b.file &&
-         default_value_text(a) == default_value_text(b);
+         (a.required || default_value_text(a) == default_value_text(b));
 }
 
 /// All keys. A key that every row of its section has needs no condition.

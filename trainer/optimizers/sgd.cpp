@@ -1,5 +1,6 @@
 #include "trainer/optimizers/sgd.h"
 
+#include "core/base/error.h"
 #include "core/trace/origin_scope.h"
 
 namespace lockstep {
@@ -13,14 +14,25 @@ std::vector<Key> Sgd::keys() {
           {.name = "weight_decay",
            .member = bind<&Sgd::weight_decay>(),
            .range = at_least(0),
-           .doc = "Decay of matrices (decoupled with adamw); biases and norms are not decayed."},
+           .doc = "Decay of matrices (decoupled with adamw, lion and lamb); biases and norms are "
+                  "not decayed."},
           {.name = "momentum",
            .member = bind<&Sgd::momentum>(),
            .range = fraction(),
-           .doc = "Decay of the running sum of gradients; 0 is plain SGD."}};
+           .doc = "Decay of the running sum of gradients; 0 is plain SGD."},
+          {.name = "nesterov",
+           .member = bind<&Sgd::nesterov>(),
+           .doc = "Step by the gradient plus the decayed sum that has it, as if looking ahead."}};
+}
+
+void Sgd::check(const Config& /*run*/, const ReportProblem& report) const {
+  if (nesterov && momentum == 0)
+    report({"optimizer.nesterov", "optimizer.momentum"},
+           "'optimizer.nesterov' needs an 'optimizer.momentum' above 0");
 }
 
 std::vector<std::string> Sgd::slots() const {
+  LS_USER_CHECK(!nesterov || momentum > 0, "Sgd: nesterov needs a momentum above 0");
   if (momentum == 0) return {};
   return {"momentum_buffer"};
 }
@@ -37,7 +49,8 @@ std::vector<Tensor> Sgd::update(const Parameter& parameter, const Tensor& gradie
   const Tensor g = decay ? gradient + parameter.value * weight_decay : gradient;
   if (slots.empty()) return {parameter.value - scalars[0] * g};
   const Tensor buffer = slots[0] * momentum + g;
-  return {parameter.value - scalars[0] * buffer, buffer};
+  const Tensor step = nesterov ? g + buffer * momentum : buffer;
+  return {parameter.value - scalars[0] * step, buffer};
 }
 
 }  // namespace lockstep

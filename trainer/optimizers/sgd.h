@@ -1,5 +1,6 @@
-// Stochastic gradient descent with heavy-ball momentum, as PyTorch's: b = momentum b + g,
-// p = p - lr b; weight decay is added to g, on matrices only.
+// Stochastic gradient descent with momentum, as PyTorch's: b = momentum b + g, and p = p - lr b
+// (heavy ball), or with `nesterov` p = p - lr (g + momentum b) (Sutskever et al., ICML 2013);
+// weight decay is added to g, on matrices only.
 #pragma once
 
 #include <string_view>
@@ -7,8 +8,11 @@
 #include "core/base/api.h"
 #include "trainer/optimizers/optimizer.h"
 #include "trainer/settings/key.h"
+#include "trainer/settings/report_problem.h"
 
 namespace LOCKSTEP_API lockstep {
+
+struct Config;
 
 struct Sgd {
   static constexpr std::string_view kName = "sgd";
@@ -17,8 +21,10 @@ struct Sgd {
   double learning_rate = 1e-3;  ///< peak
   double momentum = 0.0;        ///< 0: plain SGD, without a slot
   double weight_decay = 0.01;
+  bool nesterov = false;  ///< needs momentum
 
   static std::vector<Key> keys();
+  void check(const Config& run, const ReportProblem& report) const;
   std::vector<std::string> slots() const;
   std::vector<Tensor> scalars(TraceContext& context, std::int64_t step, double rate) const;
   std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,

@@ -17,7 +17,10 @@
 #include "trainer/models/vision/vision.h"
 #include "trainer/models/vit/vit.h"
 #include "trainer/models/vit_gpt2/vit_gpt2.h"
+#include "trainer/optimizers/adam.h"
 #include "trainer/optimizers/adamw.h"
+#include "trainer/optimizers/lamb.h"
+#include "trainer/optimizers/lion.h"
 #include "trainer/optimizers/sgd.h"
 #include "trainer/registry/registry.h"
 
@@ -48,7 +51,10 @@ Registry built_in() {
   out.add_dataset<SyntheticData>();
 
   out.add_optimizer<AdamW>();
+  out.add_optimizer<Adam>();
   out.add_optimizer<Sgd>();
+  out.add_optimizer<Lion>();
+  out.add_optimizer<Lamb>();
 
   out.add_metric<Perplexity>();
   out.add_metric<ClassScoreMetric<ClassScore::kPrecisionMacro>>();

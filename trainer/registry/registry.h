@@ -19,7 +19,9 @@
 //                    its tokenizer lies beside its files, kTakesVocabulary = true if it makes
 //                    tokens for the model's vocabulary; part() if a part of its settings is one
 //                    that several datasets have.
-//   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys().
+//   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys(),
+//   maybe
+//                    check().
 //   add_metric<E>    an Evaluator (trainer/task/metrics.h) with kName and kDoc, made without
 //                    arguments; kLargerIsBetter = false if it is so; runs name those that they want
 //                    in eval.metrics.
@@ -149,7 +151,8 @@ void Registry::add_dataset() {
 
 template <class O>
 void Registry::add_optimizer() {
-  add(OptimizerRow{row_of<O, O>(), [](const OwnConfig& own) -> Optimizer { return own.as<O>(); }});
+  add(OptimizerRow{row_of<O, O>(), check_of<O>(),
+                   [](const OwnConfig& own) -> Optimizer { return own.as<O>(); }});
 }
 
 template <class E>

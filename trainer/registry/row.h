@@ -62,6 +62,7 @@ struct DatasetRow : Row {
 };
 
 struct OptimizerRow : Row {
+  std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
   std::function<Optimizer(const OwnConfig&)> make;
 };
 

@@ -151,10 +151,13 @@ TEST(ConfigSchema, TheJsonSchemaHasEveryKeyAndRefusesOthers) {
       EXPECT_EQ(one["x-per-rank"], key.per_rank);
   }
   const auto& optimizer = schema["properties"]["optimizer"];
-  EXPECT_EQ(optimizer["properties"]["betas"]["default"], nlohmann::json({0.9, 0.999}));
+  const auto& betas = optimizer["properties"]["betas"]["anyOf"];
+  ASSERT_EQ(betas.size(), 2U);
+  EXPECT_EQ(betas[0]["default"], nlohmann::json({0.9, 0.999}));
+  EXPECT_EQ(betas[0]["x-only-with"],
+            nlohmann::json({{"optimizer.name", {"adamw", "adam", "lamb"}}}));
+  EXPECT_EQ(betas[1]["x-only-with"], nlohmann::json({{"optimizer.name", {"lion"}}}));
   EXPECT_EQ(optimizer["required"], nlohmann::json({"learning_rate"}));
-  EXPECT_EQ(optimizer["properties"]["betas"]["x-only-with"],
-            nlohmann::json({{"optimizer.name", {"adamw"}}}));
 }
 
 }  // namespace

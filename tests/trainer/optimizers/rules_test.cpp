@@ -5,9 +5,13 @@
 
 #include <cmath>
 
+#include "tests/fixtures/error_of.h"
 #include "tests/roundoff/roundoff.h"
 #include "tests/trainer/optimizers/update_training.h"
+#include "trainer/optimizers/adam.h"
 #include "trainer/optimizers/adamw.h"
+#include "trainer/optimizers/lamb.h"
+#include "trainer/optimizers/lion.h"
 #include "trainer/optimizers/sgd.h"
 
 namespace lockstep {
@@ -64,6 +68,32 @@ TEST(Sgd, CarriesTheDecayInItsMomentum) {
   const Sgd rule{.learning_rate = 0.5, .momentum = 0.125, .weight_decay = 0.75};
   EXPECT_EQ(path(rule, kMatrix, 1, std::vector<float>(8, 0)),
             values(8, [](int t) { return 1.5 * std::exp2(-t) - 0.5 * std::exp2(-2 * t); }));
+}
+
+/// The same sums b_t, of which each step takes m b_t + 1.
+TEST(Sgd, LooksAheadWithNesterov) {
+  const Sgd rule{.learning_rate = 0.25, .momentum = 0.5, .weight_decay = 0, .nesterov = true};
+  EXPECT_EQ(path(rule, kMatrix, 1, std::vector<float>(10, 1)),
+            values(10, [](int t) { return 1 - 0.25 * (t + (t - (1 - std::exp2(-t)))); }));
+  EXPECT_EQ(error_of([] { (void)Sgd{.nesterov = true}.slots(); }),
+            "2: Sgd: nesterov needs a momentum above 0");
+}
+
+// --- Lion: every step has the size of the rate. ---
+
+/// With betas 3/4 and 1/2 the signs are those of 1/4, 3/4 / 2 - 1/4 = 1/8 and -3/16.
+TEST(Lion, StepsByTheSignOfAMeanThatTheGradientHasAShareIn) {
+  const Lion rule{.learning_rate = 0.25, .betas = {0.75, 0.5}};
+  EXPECT_THAT(path(rule, kMatrix, 1, {1, -1, 0}), ElementsAre(0.75, 0.5, 0.75));
+  EXPECT_THAT(path(rule, kMatrix, 1, {0, 0}), ElementsAre(1, 1)) << "the sign of 0 is 0";
+  EXPECT_THAT(path(rule, kMatrix, 1, {1e-15F, -1e15F}), ElementsAre(0.75, 1));
+}
+
+TEST(Lion, DecaysMatricesBesideTheGradient) {
+  const Lion rule{.learning_rate = 0.25, .weight_decay = 0.25};
+  const std::vector<float> none(5, 0);
+  EXPECT_EQ(path(rule, kMatrix, 1, none), values(5, [](int t) { return std::pow(15.0 / 16, t); }));
+  EXPECT_EQ(path(rule, kVector, 1, none), values(5, [](int) { return 1.0; }));
 }
 
 // --- AdamW. Its factors are no short numbers, so what it may round is bounded. In step t, t
@@ -136,6 +166,46 @@ TEST(AdamW, DecaysMatricesBesideTheGradient) {
   const AdamW both{.learning_rate = 0.05, .weight_decay = 0.5};
   expect_updates(both, kMatrix, std::vector<float>(20, 3),
                  [](double) { return 0.05 * 3 / (3 + 1e-8); });
+}
+
+// --- Adam is AdamW but for the decay, which the moments see. ---
+
+TEST(Adam, IsAdamWWithoutDecay) {
+  const std::vector<float> gradients{3, -0.02F, 0, 1e-3F, -5};
+  EXPECT_EQ(path(Adam{.learning_rate = 0.01}, kMatrix, 1, gradients),
+            path(AdamW{.learning_rate = 0.01, .weight_decay = 0}, kMatrix, 1, gradients));
+}
+
+/// The first update is the rate, whatever the decay: the moments take out its size.
+TEST(Adam, DecaysMatricesAsAPartOfTheGradient) {
+  const Adam rule{.learning_rate = 0.125, .weight_decay = 0.25};
+  EXPECT_NEAR(path(rule, kMatrix, 1, {0})[0], 0.875, bound({0.125}, 1));
+  EXPECT_EQ(path(rule, kVector, 1, std::vector<float>(5, 0)), values(5, [](int) { return 1.0; }));
+}
+
+// --- LAMB. ---
+
+/// Of a constant gradient u is 1 without its eps, and a matrix of one number has |p| = p: a step
+/// takes the share `rate` of it. Each of the 5 steps has Adam's roundings and 8 of the norms.
+TEST(Lamb, StepsByAShareOfTheNormOfAMatrix) {
+  const Lamb rule{.learning_rate = 0.125, .eps = 1e-30, .weight_decay = 0};
+  const std::vector<double> got = path(rule, kMatrix, 2, std::vector<float>(5, 3));
+  for (int t = 1; t <= 5; ++t)
+    EXPECT_NEAR(got[static_cast<std::size_t>(t) - 1], 2 * std::pow(0.875, t),
+                gamma(5 * (5 * 5 + 9 + 8), 0x1p-24) * 2);
+}
+
+TEST(Lamb, TakesTheStepItselfOfAVectorAndOfAMatrixOfZeros) {
+  const Lamb rule{.learning_rate = 0.125, .eps = 1e-30, .weight_decay = 0.5};
+  EXPECT_NEAR(path(rule, kVector, 2, {3})[0], 1.875, bound({0.125}, 2));
+  EXPECT_NEAR(path(rule, kMatrix, 0, {3})[0], -0.125, bound({0.125}, 1));
+  EXPECT_THAT(path(rule, kMatrix, 0, {0}), ElementsAre(0)) << "nothing is divided by 0";
+}
+
+/// u = p / 2 then, and |p| / |u| u = p.
+TEST(Lamb, HasTheDecayInWhatItScales) {
+  const Lamb rule{.learning_rate = 0.125, .weight_decay = 0.5};
+  EXPECT_THAT(path(rule, kMatrix, 2, {0, 0}), ElementsAre(1.75, 1.53125));
 }
 
 // --- What optimizer_step makes of the gradients before any rule sees them. ---

@@ -15,6 +15,7 @@
 #include "tests/fixtures/temporary_folder.h"
 #include "tests/trainer/optimizers/update_training.h"
 #include "trainer/optimizers/adamw.h"
+#include "trainer/optimizers/lamb.h"
 #include "trainer/optimizers/sgd.h"
 
 namespace lockstep {
@@ -141,6 +142,18 @@ TEST(UpdateBits, OfTheNormAreTheSameOnEveryProcessor) {
       norms.push_back(static_cast<float>(training.step(step).grad_norm));
     EXPECT_THAT(norms, testing::ElementsAre(0x1.280daap+5F, 0x1.27f2f4p+5F, 0x1.27ef42p+5F,
                                             0x1.27df4ap+5F));
+  }
+}
+
+/// LAMB has more sums: two of each matrix.
+TEST(UpdateBits, OfLambAreTheSameOnEveryProcessor) {
+  std::vector<std::vector<float>> values;
+  for (const Target& target : targets()) {
+    DrawnTraining training(Lamb{.weight_decay = 0.1}, target);
+    for (int step = 0; step < kSteps; ++step) training.step(step);
+    values.push_back(training.values(0));
+    EXPECT_NE(values.back(), initial(0));
+    EXPECT_EQ(values.back(), values.front());
   }
 }
 

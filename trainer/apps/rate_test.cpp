@@ -11,6 +11,10 @@ constexpr std::size_t kInARow = 5;
 
 }  // namespace
 
+double RateRange::at(std::int64_t step) const {
+  return low * std::pow(high / low, static_cast<double>(step) / static_cast<double>(steps - 1));
+}
+
 bool RateTest::add(double rate, double loss) {
   points_.push_back({rate, loss});
   if (!std::isfinite(loss)) {

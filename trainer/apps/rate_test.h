@@ -9,6 +9,15 @@
 
 namespace lockstep {
 
+/// The rates of a range test, from low to high by the same factor in each of its steps.
+struct RateRange {
+  double low = 1e-7;         ///< > 0
+  double high = 1;           ///< > low
+  std::int64_t steps = 100;  ///< >= 2
+
+  double at(std::int64_t step) const;  ///< low * (high / low)^(step / (steps - 1))
+};
+
 struct RateTestPoint {
   double rate = 0;
   double loss = 0;  ///< before the step of that rate; not finite at the last point at most

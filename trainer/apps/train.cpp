@@ -360,11 +360,10 @@ RateTest run_rate_test(Trainer& trainer, const Model& model, const DataLoader& t
   constexpr std::size_t kReadBehind = 3;
   RateTest out(range.steps);
   std::deque<StepResult> queued;
-  const Schedule schedule(range);
   const auto read_one = [&] {
     const StepResult step = queued.front();
     queued.pop_front();
-    return out.add(schedule.learning_rate(step.number() - 1), step.loss().value());
+    return out.add(range.at(step.number() - 1), step.loss().value());
   };
   Trainer::Steps steps(trainer, train, std::move(plan), range.steps);
   for (const Batch& batch : steps) {
@@ -383,7 +382,8 @@ std::optional<RateTest> rate_test_of(const LoadedConfig& loaded, const Registry&
   RankRuntime& runtime = session.runtime();
   StartOfRun start = open_start(loaded, registry, {.resume = "none"}, settings, runtime, config);
   start.spec.folder.reset();
-  start.spec.rates = range;
+  start.spec.options.scheduler = {};
+  start.spec.options.learning_rate = [range](std::int64_t step) { return range.at(step); };
   start.spec.options.progress_lines = false;
   start.spec.options.training.on_nonfinite = OnNonfinite::kSkip;
   start.spec.options.training.max_skipped_steps = 0;

@@ -92,19 +92,37 @@ void check_optimizer(const Config& c, const Registry& registry, const ReportProb
 }
 
 void check_schedule(const Config& c, const Registry& registry, const ReportProblem& report) {
+  // Keys that the schedule does not use have their defaults.
   const SchedulerConfig& s = c.scheduler;
-  if (s.name == SchedulerName::kConstant) return;
   const double peak = registry.make_optimizer(c.optimizer).learning_rate();
-  if (s.min_lr > peak) {
+  if (s.min_lr > peak && s.name != SchedulerName::kConstant) {
     report(
         {"scheduler.min_lr", "optimizer.learning_rate", "scheduler.name"},
         fmt::format("'scheduler.min_lr' {} is above 'optimizer.learning_rate' {}", s.min_lr, peak));
   }
+  const std::int64_t falling = s.name == SchedulerName::kWsd ? s.cooldown_steps : 0;
   if (s.decay_steps > 0 && s.warmup_steps > s.decay_steps) {
     report({"scheduler.warmup_steps", "scheduler.decay_steps", "scheduler.name"},
            fmt::format("'scheduler.warmup_steps' {} is beyond 'scheduler.decay_steps' {}",
                        s.warmup_steps, s.decay_steps));
+  } else if (s.decay_steps > 0 && s.warmup_steps + falling > s.decay_steps) {
+    report(
+        {"scheduler.cooldown_steps", "scheduler.decay_steps", "scheduler.name"},
+        fmt::format("'scheduler.cooldown_steps' {} and 'scheduler.warmup_steps' {} are more than "
+                    "'scheduler.decay_steps' {}",
+                    falling, s.warmup_steps, s.decay_steps));
   }
+  if (s.name == SchedulerName::kStep && s.milestones.empty())
+    report(
+        {"scheduler.milestones", "scheduler.name"},
+        "'scheduler.name: step' needs 'scheduler.milestones', the steps at which the rate falls");
+  if (std::ranges::adjacent_find(s.milestones, std::ranges::greater_equal()) != s.milestones.end())
+    report({"scheduler.milestones"},
+           fmt::format("'scheduler.milestones' must be in ascending order, not [{}]",
+                       fmt::join(s.milestones, ", ")));
+  if (s.name == SchedulerName::kPlateau && c.eval.interval == 0)
+    report({"scheduler.name", "eval.interval"},
+           "'scheduler.name: plateau' compares evaluations, but 'eval.interval: 0' makes none");
 }
 
 void check_best_metric(const Config& c, const ReportProblem& report) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <utility>
 #include <variant>
 
 namespace lockstep {
@@ -70,6 +72,96 @@ std::vector<KeyGroup> steps_and_batches() {
   };
 }
 
+Condition of_schedule(std::vector<std::string> names) {
+  return {"scheduler.name", std::move(names)};
+}
+
+/// Those of one schedule each.
+std::vector<KeyGroup> own_keys_of_schedules() {
+  return {
+      {"scheduler",
+       section_of<&Config::scheduler>,
+       {{.name = "power",
+         .member = bind<&SchedulerConfig::power>(),
+         .range = above(0),
+         .doc = "Power of the part of the decay that is left; 1 is linear."}},
+       of_schedule({"polynomial"})},
+      {"scheduler",
+       section_of<&Config::scheduler>,
+       {{.name = "timescale",
+         .member = bind<&SchedulerConfig::timescale>(),
+         .range = count_at_least(0),
+         .unit = "steps",
+         .doc =
+             "The rate has fallen to 1 / sqrt(2) of its peak so many steps after warm-up; 0 uses "
+             "warmup_steps, or 10000 without warm-up."}},
+       of_schedule({"inverse_sqrt"})},
+      {"scheduler",
+       section_of<&Config::scheduler>,
+       {{.name = "pct_start",
+         .member = bind<&SchedulerConfig::pct_start>(),
+         .range = {0, 1},
+         .doc = "Part of the cycle in which the rate rises."},
+        {.name = "div_factor",
+         .member = bind<&SchedulerConfig::div_factor>(),
+         .range = at_least(1),
+         .doc = "The first rate is the peak divided by this."},
+        {.name = "final_div_factor",
+         .member = bind<&SchedulerConfig::final_div_factor>(),
+         .range = above(0),
+         .doc = "The last rate is the first one divided by this."}},
+       of_schedule({"one_cycle"})},
+      {"scheduler",
+       section_of<&Config::scheduler>,
+       {{.name = "cooldown_steps",
+         .member = bind<&SchedulerConfig::cooldown_steps>(),
+         .range = count_at_least(0),
+         .unit = "steps",
+         .doc =
+             "Steps before decay_steps in which the rate falls; before, it is the peak. 0 uses a "
+             "tenth of decay_steps."},
+        {.name = "cooldown_shape",
+         .member = bind<&SchedulerConfig::cooldown_shape>(),
+         .doc = "How the rate falls in these steps."}},
+       of_schedule({"wsd"})},
+      {"scheduler",
+       section_of<&Config::scheduler>,
+       {{.name = "milestones",
+         .member = bind<&SchedulerConfig::milestones>(),
+         .range = count_at_least(0),
+         .unit = "steps",
+         .doc = "Steps, in ascending order, from each of which on the rate is gamma times that "
+                "before it.",
+         .may_be_empty = true},
+        {.name = "gamma",
+         .member = bind<&SchedulerConfig::gamma>(),
+         .range = above(0),
+         .doc = "Factor of the rate at each milestone."}},
+       of_schedule({"step"})},
+      {"scheduler",
+       section_of<&Config::scheduler>,
+       {{.name = "factor",
+         .member = bind<&SchedulerConfig::factor>(),
+         .range = {0, 1, true, true},
+         .doc = "Factor of the rate when early_stopping.metric no longer improves."},
+        {.name = "patience",
+         .member = bind<&SchedulerConfig::patience>(),
+         .range = count_at_least(0),
+         .unit = "evaluations",
+         .doc = "The rate falls after more than this many evaluations without improvement."},
+        {.name = "threshold",
+         .member = bind<&SchedulerConfig::threshold>(),
+         .range = fraction(),
+         .doc = "Changes of the metric by a smaller part of the best are no improvement."},
+        {.name = "cooldown",
+         .member = bind<&SchedulerConfig::cooldown>(),
+         .range = count_at_least(0),
+         .unit = "evaluations",
+         .doc = "Evaluations after a fall of the rate that are not counted."}},
+       of_schedule({"plateau"})},
+  };
+}
+
 std::vector<KeyGroup> optimizer_and_schedule() {
   return {
       {"optimizer",
@@ -81,25 +173,34 @@ std::vector<KeyGroup> optimizer_and_schedule() {
        section_of<&Config::scheduler>,
        {{.name = "name",
          .member = bind<&SchedulerConfig::name>(),
-         .doc = "Shape of the learning rate after warm-up."},
-        {.name = "warmup_steps",
+         .doc =
+             "Shape of the learning rate after warm-up; one_cycle has its own, and plateau falls "
+             "when early_stopping.metric no longer improves."}}},
+      {"scheduler",
+       section_of<&Config::scheduler>,
+       {{.name = "warmup_steps",
          .member = bind<&SchedulerConfig::warmup_steps>(),
          .range = count_at_least(0),
          .unit = "steps",
-         .doc = "Steps over which the learning rate first rises linearly to its peak."}}},
+         .doc = "Steps over which the learning rate first rises linearly to its peak."}},
+       of_schedule({"constant", "linear", "cosine", "polynomial", "inverse_sqrt", "wsd", "step",
+                    "plateau"})},
       {"scheduler",
        section_of<&Config::scheduler>,
        {{.name = "min_lr",
          .member = bind<&SchedulerConfig::min_lr>(),
          .range = at_least(0),
-         .doc = "Learning rate at the end of the decay."},
-        {.name = "decay_steps",
+         .doc = "Learning rate at the end of the decay; of plateau the lowest one."}},
+       of_schedule({"linear", "cosine", "polynomial", "wsd", "plateau"})},
+      {"scheduler",
+       section_of<&Config::scheduler>,
+       {{.name = "decay_steps",
          .member = bind<&SchedulerConfig::decay_steps>(),
          .range = count_at_least(0),
          .unit = "steps",
-         .doc =
-             "Step at which min_lr is reached, warm-up included; 0 uses the length of the run."}},
-       Condition{"scheduler.name", {"linear", "cosine"}}},
+         .doc = "Step at which min_lr is reached, warm-up included; of one_cycle the length of the "
+                "cycle; 0 uses the length of the run."}},
+       of_schedule({"linear", "cosine", "polynomial", "wsd", "one_cycle"})},
   };
 }
 
@@ -107,7 +208,8 @@ std::vector<KeyGroup> optimizer_and_schedule() {
 
 std::vector<KeyGroup> training_keys() {
   std::vector<KeyGroup> out = steps_and_batches();
-  std::ranges::move(optimizer_and_schedule(), std::back_inserter(out));
+  for (auto* keys : {&optimizer_and_schedule, &own_keys_of_schedules})
+    std::ranges::move(keys(), std::back_inserter(out));
   return out;
 }
 

@@ -17,7 +17,18 @@ enum class TokenizerType : std::uint8_t { kNone, kChar, kGpt2, kFile };
 enum class Precision : std::uint8_t { kFp32, kBf16Mixed };
 enum class OnNonfinite : std::uint8_t { kStop, kSkip };
 enum class OnMaxPrograms : std::uint8_t { kWarn, kStop };
-enum class SchedulerName : std::uint8_t { kConstant, kLinear, kCosine };
+enum class SchedulerName : std::uint8_t {
+  kConstant,
+  kLinear,
+  kCosine,
+  kPolynomial,
+  kInverseSqrt,
+  kOneCycle,
+  kWsd,
+  kStep,
+  kPlateau
+};
+enum class CooldownShape : std::uint8_t { kLinear, kCosine, kOneMinusSqrt };
 enum class AllReducePath : std::uint8_t { kAuto, kShm, kMpi };
 enum class BetterMetric : std::uint8_t { kAuto, kMin, kMax };
 enum class TraceClock : std::uint8_t { kReal, kVirtual };
@@ -43,7 +54,13 @@ struct EnumNames<OnMaxPrograms> {
 };
 template <>
 struct EnumNames<SchedulerName> {
-  static constexpr std::array<std::string_view, 3> kNames{"constant", "linear", "cosine"};
+  static constexpr std::array<std::string_view, 9> kNames{"constant",   "linear",       "cosine",
+                                                          "polynomial", "inverse_sqrt", "one_cycle",
+                                                          "wsd",        "step",         "plateau"};
+};
+template <>
+struct EnumNames<CooldownShape> {
+  static constexpr std::array<std::string_view, 3> kNames{"linear", "cosine", "1-sqrt"};
 };
 template <>
 struct EnumNames<AllReducePath> {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/base/api.h"
 #include "trainer/settings/enums.h"
@@ -40,11 +41,25 @@ struct OptimizerConfig {
   OwnConfig keys;              ///< the keys of that optimizer
 };
 
+/// See trainer/optimizers/schedule.h and trainer/train/plateau.h for the formulas.
 struct SchedulerConfig {
   SchedulerName name = SchedulerName::kConstant;
   std::int64_t warmup_steps = 0;
   double min_lr = 0.0;
-  std::int64_t decay_steps = 0;  ///< 0: the run's number of steps
+  std::int64_t decay_steps = 0;     ///< 0: the run's number of steps
+  double power = 1.0;               ///< polynomial
+  std::int64_t timescale = 0;       ///< inverse_sqrt; 0: warmup_steps, or 10,000 without them
+  double pct_start = 0.3;           ///< one_cycle: part of decay_steps in which the rate rises
+  double div_factor = 25.0;         ///< one_cycle: peak / first rate
+  double final_div_factor = 1e4;    ///< one_cycle: first rate / last rate
+  std::int64_t cooldown_steps = 0;  ///< wsd; 0: a tenth of decay_steps
+  CooldownShape cooldown_shape = CooldownShape::kLinear;  ///< wsd
+  std::vector<std::int64_t> milestones = {};              ///< step
+  double gamma = 0.1;                                     ///< step
+  double factor = 0.1;                                    ///< plateau
+  std::int64_t patience = 10;                             ///< plateau: evaluations
+  double threshold = 1e-4;                                ///< plateau, relative
+  std::int64_t cooldown = 0;                              ///< plateau: evaluations
 };
 
 }  // namespace lockstep

@@ -16,8 +16,8 @@ namespace {
 /// that is missing here does not compile.
 template <class Options, class ConfigType, class F>
 void for_each_section(Options& options, ConfigType& config, const F& f) {
-  auto& [run, init_from, strict, seed, training, scheduler, early_stopping, checkpoint, logging,
-         progress_lines, groups] = options;
+  auto& [run, init_from, strict, seed, training, scheduler, learning_rate, early_stopping,
+         checkpoint, logging, progress_lines, groups] = options;
   f(training, config.training);
   f(scheduler, config.scheduler);
   f(early_stopping, config.early_stopping);
@@ -71,6 +71,9 @@ void check_options(const TrainerOptions& options) {
   LS_USER_CHECK(!options.run.empty() || !uses_folder,
                 "save_interval, keep_best and resume of TrainerOptions::checkpoint need a folder: "
                 "give TrainerOptions::run");
+  LS_USER_CHECK(!options.learning_rate || options.scheduler.name == SchedulerName::kConstant,
+                "TrainerOptions::learning_rate takes the place of TrainerOptions::scheduler: give "
+                "one of them");
 }
 
 std::vector<Term> terms_of(const TrainerOptions& options) {

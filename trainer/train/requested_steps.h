@@ -19,12 +19,10 @@ struct RequestedSteps {
                  std::int64_t total_steps);
 
   std::int64_t steps_per_epoch() const { return plan.sampler.steps_per_epoch(); }
-  /// Sets the epoch, the position in it and the schedule's values of a run that has made
-  /// `progress.step` steps.
+  /// Sets the epoch and the position in it of a run that has made `progress.step` steps.
   void note_position(TrainerState& progress) const;
 
   StepPlan plan;
-  std::string schedule_name;
   Schedule schedule;
   std::int64_t first_micro_batch;  ///< of this rank
   StepInputs inputs;

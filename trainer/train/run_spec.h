@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "trainer/optimizers/schedule.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/settings/setting_name.h"
 #include "trainer/train/evaluate.h"
@@ -19,11 +18,10 @@ struct RunSpec {
   std::optional<RunFolder> folder = {};  ///< of options.run; nothing: the run leaves no files
   std::string config_text = {};          ///< saved in checkpoints and <run>/config.yaml
   std::string tokenizer = {};            ///< serialized, saved in checkpoints
-  std::string samples = {};             ///< their description (saved_texts.h), saved in checkpoints
-  bool same_data = false;               ///< the ranks' data was compared in full
-  MoreMetrics more_metrics = {};        ///< of evaluations named "eval", see EvaluateOptions::more
-  GivenValues values = {};              ///< initial values of a new run in place of drawn ones
-  std::optional<RateRange> rates = {};  ///< of a range test, in place of the scheduler's
+  std::string samples = {};       ///< their description (saved_texts.h), saved in checkpoints
+  bool same_data = false;         ///< the ranks' data was compared in full
+  MoreMetrics more_metrics = {};  ///< of evaluations named "eval", see EvaluateOptions::more
+  GivenValues values = {};        ///< initial values of a new run in place of drawn ones
 
   /// How to continue the run, for messages.
   std::string how_to_resume() const { return resume_setting(settings_of); }

@@ -130,6 +130,7 @@ std::vector<Term> terms_of(const TrainerOptions& options, const Module& module,
     out.push_back({std::move(key), fmt::format("{}", value)});
   };
   add("learning_rate", optimizer.learning_rate());
+  if (options.learning_rate) add("learning_rate of step 0", options.learning_rate(0));
   add("optimizer slots", fmt::format("{}", fmt::join(optimizer.slots(), " ")));
   for (const auto& [group, rule] : options.groups)
     add("learning_rate of group " + group, rule.learning_rate());

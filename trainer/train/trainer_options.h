@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "core/base/api.h"
@@ -24,8 +25,12 @@ struct TrainerOptions {
   std::uint64_t seed = 1337;     ///< of parameters, dropout and the order of the data
   TrainingConfig training = {};  ///< precision, clipping, steps that are not finite
   /// The learning rate over the steps: warm-up from 0, then constant or decaying. decay_steps 0:
-  /// the number given to Trainer::steps().
+  /// the number given to Trainer::steps(). "plateau" follows the evaluations named "eval".
   SchedulerConfig scheduler = {};
+  /// Instead of `scheduler`: the learning rate of 0-based `step`, a pure function, so that a
+  /// resumed run and all ranks have the same. It replaces the optimizer's own rate, and scales
+  /// those of groups by the same factor.
+  std::function<double(std::int64_t step)> learning_rate = {};
   /// The metric that is watched for checkpoint.keep_best and patience. The mode kAuto takes the
   /// lowest value of a metric whose name ends in "loss", and the highest of any other.
   EarlyStoppingConfig early_stopping = {};

@@ -1,5 +1,6 @@
 #include "trainer/train/training_run.h"
 
+#include <cmath>
 #include <utility>
 
 #include "core/base/error.h"
@@ -27,6 +28,8 @@ TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spe
       state_(state),
       spec_(std::move(spec)),
       stops_(runtime.watch(), spec_, state.progress),
+      plateau_(spec_.options.scheduler, spec_.options.early_stopping.mode,
+               state.optimizer.learning_rate(), state.progress.schedule),
       skipped_(runtime),
       deaths_(runtime, spec_, state.progress.step),
       saves_(spec_, state, runtime, deaths_, resumed_from),
@@ -123,12 +126,32 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
   return outcome;
 }
 
+double TrainingRun::learning_rate(std::int64_t step) const {
+  const auto& given = spec_.options.learning_rate;
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a step that is due has it
+  if (!given) return requested_->schedule.learning_rate(step) * plateau_.scale();
+  const double out = given(step);
+  LS_USER_CHECK(std::isfinite(out) && out >= 0,
+                "TrainerOptions::learning_rate gives {} for step {}: a rate is a number >= 0", out,
+                step);
+  return out;
+}
+
+void TrainingRun::note_position() {
+  if (!requested_) return;
+  requested_->note_position(state_.progress);
+  const TrainerOptions& options = spec_.options;
+  state_.progress.schedule = {
+      options.learning_rate ? "program" : std::string(name_of(options.scheduler.name)),
+      {{"learning_rate", learning_rate(state_.progress.step)}}};
+  plateau_.note(state_.progress.schedule);
+}
+
 UpdateOptions TrainingRun::next_update() {
   UpdateOptions out;
   out.clip_norm = spec_.options.training.gradient_clip_norm;
   out.step = steps_done();
-  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a step that is due has it
-  out.learning_rate = requested_->schedule.learning_rate(out.step);
+  out.learning_rate = learning_rate(out.step);
   out.stop_requested = stops_.requested();
   out.save_failed = saves_.failed();
   out.warned = runtime_.console_warnings().announce();
@@ -144,7 +167,7 @@ StepNumbers TrainingRun::record(const Batch& batch, const LossFunction& loss,
   const auto warn = [this](const std::string& warning) {
     if (!std::exchange(warned_of_loss_, true)) runtime_.log().warn("{}", warning);
   };
-  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): as above
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a step that is due has it
   return record_step(state_, loss, batch, requested_->inputs, update,
                      {.where = where, .warn = warn});
 }
@@ -226,7 +249,7 @@ void TrainingRun::save_now() {
   if (!spec_.folder || saves_.saved_step() == steps_done()) return;
   finish_up_to(saves_.saved_step());  // the previous save is released by the step after it
   const ScopedSpan span(runtime_.spans(), SpanKind::kSave, steps_done());
-  if (requested_) requested_->note_position(state_.progress);
+  note_position();
   saves_.save();
 }
 

@@ -15,6 +15,7 @@
 #include "trainer/train/data_loader.h"
 #include "trainer/train/evaluate.h"
 #include "trainer/train/nonfinite_steps.h"
+#include "trainer/train/plateau.h"
 #include "trainer/train/rehearsed_deaths.h"
 #include "trainer/train/requested_steps.h"
 #include "trainer/train/run_log.h"
@@ -80,6 +81,10 @@ class TrainingRun {
   bool is_step_due() const { return batches_ != nullptr && batches_->is_due(); }
   void compare_with_saved_data(const Dataset& data);
   void tell_warnings();
+  /// Of the update in 0-based `step`. Error kUsage for a rate of the program that is none.
+  double learning_rate(std::int64_t step) const;
+  /// Sets the counters of the position in the data and of the schedule.
+  void note_position();
   UpdateOptions next_update();
   StepNumbers record(const Batch& batch, const LossFunction& loss, const UpdateOptions& update,
                      const std::source_location& where);
@@ -101,6 +106,7 @@ class TrainingRun {
   TrainingState& state_;
   RunSpec spec_;
   RunStops stops_;
+  Plateau plateau_;
   SkippedLog skipped_;
   RehearsedDeaths deaths_;
   RunSaves saves_;

@@ -97,6 +97,10 @@ void TrainingRun::judge(const Evaluation& result) {
   const Verdict verdict = stops_.early_stopping().add(steps_done(), result);
   if (const auto loss = result.metrics.find("loss"); loss != result.metrics.end())
     saves_.add_evaluation(loss->second, verdict == Verdict::kBest);
+  // Before a save, so that a resume from it has the new rate.
+  if (plateau_.add(stops_.early_stopping().value_in(result)))
+    runtime_.log().info("no improvement at step {}: the learning rate falls to {:.6g}",
+                        steps_done(), state_.optimizer.learning_rate() * plateau_.scale());
   // The best parameters exist only now, and keep_best requires them on disk.
   if (verdict == Verdict::kBest && spec_.options.checkpoint.keep_best) save_now();
   if (verdict == Verdict::kEnds)

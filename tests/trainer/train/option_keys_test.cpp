@@ -29,7 +29,8 @@ struct Change {
   void operator()(const EnumMember& member) const {
     member.set(object, (member.get(object) + 1) % member.names.size());
   }
-  /// Lists and choices: no key of the options is one, or the test fails for it.
+  void operator()(Member<std::vector<std::int64_t>> member) const { member(object).push_back(1); }
+  /// Other lists and choices: no key of the options is one, or the test fails for it.
   template <class Other>
   void operator()(const Other&) const {}
 };
@@ -104,6 +105,16 @@ TEST(OptionKeys, ThoseOfAConfigAreItsSections) {
   EXPECT_EQ(options.early_stopping.patience, 4);
   EXPECT_EQ(options.checkpoint.save_interval, 10);
   EXPECT_EQ(options.logging.interval, 7);
+}
+
+TEST(OptionKeys, ARateOfTheProgramTakesThePlaceOfASchedule) {
+  const auto rate = [](std::int64_t) { return 0.5; };
+  EXPECT_EQ(usage_error([&] { check_options({.learning_rate = rate}); }), "no error");
+  EXPECT_EQ(usage_error([&] {
+              check_options({.scheduler = {.name = SchedulerName::kCosine}, .learning_rate = rate});
+            }),
+            "TrainerOptions::learning_rate takes the place of TrainerOptions::scheduler: give one "
+            "of them");
 }
 
 TEST(OptionKeys, EveryRangeOfTheTableIsCheckedUnderTheNameOfTheMember) {

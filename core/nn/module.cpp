@@ -43,6 +43,13 @@ void Module::set_group(std::string_view group) {
     if (is_below(parameter.name)) parameter.group = group;
 }
 
+void Module::set_group(std::string_view group, const std::vector<std::string>& patterns,
+                       std::string_view setting) {
+  for (const std::string& pattern : patterns)
+    for (Parameter* parameter : parameters_->like(pattern, setting))
+      if (is_below(parameter->name) && parameter->group.empty()) parameter->group = group;
+}
+
 ModuleScope Module::enter(const Operand& x) const {
   return {context_of(call_name(), {&x.tensor()}, x.where()), path_};
 }

@@ -48,6 +48,12 @@ class Module {
   void set_trainable(bool trainable);
   /// Puts the parameters below this module into a group of their own, see TrainerOptions::groups.
   void set_group(std::string_view group);
+  /// The same for those below this module that have no group yet and whose names match one of the
+  /// patterns: '*' stands for any text, '?' for a character, [0-5] for one of a set. Error kUsage,
+  /// which begins with `setting` and has the nearest names, for a pattern that matches none, even
+  /// with a group.
+  void set_group(std::string_view group, const std::vector<std::string>& patterns,
+                 std::string_view setting = "Module::set_group()");
 
   /// New nodes belong to this module while the result lives:
   ///   const ModuleScope scope = enter(x);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/name_pattern.h"
 #include "core/base/rng.h"
 #include "core/trace/context.h"
 #include "core/trace/gradients.h"
@@ -58,6 +59,17 @@ std::int64_t ParameterSet::elements() const {
   std::int64_t count = 0;
   for (const Parameter& p : parameters_) count += p.shape.elements();
   return count;
+}
+
+std::vector<Parameter*> ParameterSet::like(const std::string& pattern, std::string_view setting) {
+  std::vector<Parameter*> out;
+  for (Parameter& p : parameters_)
+    if (matches(p.name, pattern)) out.push_back(&p);
+  if (!out.empty()) return out;
+  std::vector<std::string_view> names;
+  for (const Parameter& p : parameters_) names.push_back(p.name);
+  raise(ErrorKind::kUsage, "{}: no parameter of the model matches '{}'{}", setting, pattern,
+        nearest_names(pattern, names));
 }
 
 std::vector<Parameter*> ParameterSet::trained() {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "trainer/config/group_values.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
 #include "trainer/registry/registry.h"
@@ -28,7 +29,7 @@ Config with_classes_of(const DataSource& data, Config config, const Registry& re
 
 TrainingState make_training_state(const Config& config, const Registry& registry, Module& module) {
   return {module, registry.make_optimizer(config.optimizer),
-          compute_dtype(config.training.precision)};
+          compute_dtype(config.training.precision), make_groups(config, registry, module)};
 }
 
 Padding padding_of(const DataConfig& data) {

@@ -16,6 +16,7 @@
 #include "trainer/apps/run_planner.h"
 #include "trainer/apps/sample_texts.h"
 #include "trainer/config/folder_keys.h"
+#include "trainer/config/group_values.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
 #include "trainer/config/warnings.h"
@@ -324,6 +325,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     check_run_memory(config, registry, runtime, data, plan);
   const std::vector<std::string> changes =
       saved ? config_changes(*saved, config, registry, log) : std::vector<std::string>();
+  start.spec.options.groups = make_groups(config, registry, *model);
   start.spec.more_metrics = caption_metrics_of(config, registry.needs(config.model), data, *model,
                                                compute_dtype(config.training.precision), runtime);
   auto parts = std::make_unique<Trainer::Parts>(

@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "trainer/config/batch_plan.h"
+#include "trainer/config/group_values.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {
@@ -250,6 +251,7 @@ void check_config(const Config& config, const Registry& registry, const ReportPr
   check_model_and_data(config, registry, report);
   check_lengths(config, report);
   check_optimizer(config, registry, report);
+  check_groups(config, registry, report);
   check_schedule(config, registry, report);
   check_best_metric(config, report);
   check_metrics(config, registry, report);

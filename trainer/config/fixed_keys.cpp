@@ -44,8 +44,9 @@ std::vector<KeyGroup> run_and_model() {
          .required = true},
         {.name = "freeze",
          .member = bind<&ModelConfig::freeze>(),
-         .doc = "Names of parameters that are not trained, in which one * stands for any text, "
-                "such as encoder.*; they have no gradients and no optimizer state.",
+         .doc = "Names of parameters that are not trained, in which * stands for any text, ? for "
+                "a character and [0-5] for one of a set, such as encoder.layer.[0-5].*; they have "
+                "no gradients and no optimizer state.",
          .may_be_empty = true},
         {.name = "init_from",
          .aliases = {"from_pretrained"},

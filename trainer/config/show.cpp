@@ -110,6 +110,16 @@ struct JsonType {
                             {"maxItems", 3}};
     return {{"type", "array"}, {"items", share}, {"minItems", 1}};
   }
+  OrderedJson operator()(Member<std::vector<ParameterGroup>>) const {
+    const OrderedJson text{{"type", "string"}, {"minLength", 1}};
+    const OrderedJson list{{"type", "array"}, {"items", text}, {"minItems", 1}};
+    const OrderedJson group{
+        {"type", "object"},
+        {"properties", {{"match", {{"anyOf", OrderedJson::array({text, list})}}}}},
+        {"required", OrderedJson::array({"match"})},
+        {"minProperties", 2}};
+    return {{"type", "array"}, {"items", group}};
+  }
   OrderedJson operator()(const EnumMember& member) const {
     OrderedJson names = OrderedJson::array();
     for (std::string_view name : member.names) names.push_back(std::string(name));

@@ -168,7 +168,14 @@ std::vector<KeyGroup> optimizer_and_schedule() {
        section_of<&Config::optimizer>,
        {{.name = "name",
          .member = ChoiceMember{std::get<Member<std::string>>(bind<&OptimizerConfig::name>()), {}},
-         .doc = "Update rule"}}},
+         .doc = "Update rule"},
+        {.name = "groups",
+         .member = bind<&OptimizerConfig::groups>(),
+         .doc =
+             "Parameters with keys of the optimizer of their own, by patterns of their names (as "
+             "those of model.freeze); the first group that matches has a parameter. Schedules "
+             "scale all learning rates by one factor.",
+         .may_be_empty = true}}},
       {"scheduler",
        section_of<&Config::scheduler>,
        {{.name = "name",

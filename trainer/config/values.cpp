@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "trainer/config/group_values.h"
 
 namespace lockstep {
 namespace {
@@ -172,6 +173,14 @@ class Setter {
       member(object_) = std::move(out);
   }
 
+  void operator()(Member<std::vector<ParameterGroup>> member) {
+    std::vector<ParameterGroup> out;
+    if (auto problem = read_groups(node_, out))
+      error_ = fmt::format("'{}' {}", key_.path, *problem);
+    else
+      member(object_) = std::move(out);
+  }
+
   void operator()(const EnumMember& member) {
     if (const auto index = index_of_name(member.names)) member.set(object_, *index);
   }
@@ -294,7 +303,8 @@ bool is_list(const ConfigKey& key) {
          std::holds_alternative<Member<std::vector<double>>>(key.member) ||
          std::holds_alternative<Member<std::array<double, 2>>>(key.member) ||
          std::holds_alternative<Member<std::optional<IndexRange>>>(key.member) ||
-         std::holds_alternative<Member<std::vector<LengthShare>>>(key.member);
+         std::holds_alternative<Member<std::vector<LengthShare>>>(key.member) ||
+         std::holds_alternative<Member<std::vector<ParameterGroup>>>(key.member);
 }
 
 /// Whether every YAML reader reads `text` without quotes as a string.
@@ -310,25 +320,6 @@ bool is_plain(std::string_view text) {
   }
   return !text.empty() &&
          std::find(std::begin(kReserved), std::end(kReserved), lower) == std::end(kReserved);
-}
-
-std::string string_text(std::string_view text) {
-  if (is_plain(text)) return std::string(text);
-  std::string out = "\"";
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
 }
 
 struct Printer {
@@ -376,6 +367,7 @@ struct Printer {
       texts.push_back(fmt::format("[{}, {}, {}]", min, max, probability));
     return fmt::format("[{}]", fmt::join(texts, ", "));
   }
+  std::string operator()(Member<std::vector<ParameterGroup>> m) const { return groups_text(of(m)); }
   std::string operator()(const EnumMember& m) const { return std::string(m.names[m.get(object)]); }
   std::string operator()(const ChoiceMember& c) const { return of(c.member); }
 };
@@ -394,6 +386,25 @@ struct Resetter {
 };
 
 }  // namespace
+
+std::string string_text(std::string_view text) {
+  if (is_plain(text)) return std::string(text);
+  std::string out = "\"";
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
 
 std::optional<std::string> set_value(const ConfigKey& key, const YamlNode& node, Config& config) {
   return Setter(key, node, config).run();

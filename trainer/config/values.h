@@ -21,6 +21,9 @@ std::optional<std::string> set_value(const ConfigKey& key, std::string_view text
 /// Resets the member to its default.
 void reset_value(const ConfigKey& key, Config& config);
 
+/// A string as YAML: quoted unless every reader reads it as the same string without.
+std::string string_text(std::string_view text);
+
 /// The value as YAML on one line, such that set_value restores it exactly: 0.001, [0.9, 0.99],
 /// "a: b".
 std::string value_text(const ConfigKey& key, const Config& config);

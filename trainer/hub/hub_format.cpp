@@ -1,7 +1,5 @@
 #include "trainer/hub/hub_format.h"
 
-#include <fnmatch.h>
-
 #include <optional>
 #include <string_view>
 
@@ -52,10 +50,6 @@ std::string renamed(const std::string& name, const HubRename& rule) {
 std::string renamed(std::string name, const std::vector<HubRename>& rules) {
   for (const HubRename& rule : rules) name = renamed(name, rule);
   return name;
-}
-
-bool matches(const std::string& name, const std::string& pattern) {
-  return ::fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
 }  // namespace lockstep

@@ -110,7 +110,5 @@ std::vector<HubValue> hub_list(const HubValues& values, const std::string& key,
 std::string renamed(const std::string& name, const HubRename& rule);
 /// The name after all rules in order.
 std::string renamed(std::string name, const std::vector<HubRename>& rules);
-/// Whether a name matches a pattern, in which each '*' stands for any text.
-bool matches(const std::string& name, const std::string& pattern);
 
 }  // namespace lockstep

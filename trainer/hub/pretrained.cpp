@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/name_pattern.h"
 
 namespace lockstep {
 namespace {

@@ -42,17 +42,9 @@ const OwnConfig& own_of(const Row& row, const OwnConfig& keys) {
 }
 
 void freeze(Model& model, const std::vector<std::string>& patterns) {
-  std::deque<Parameter>& parameters = model.parameters().all();
-  for (const std::string& pattern : patterns) {
-    bool found = false;
-    for (Parameter& parameter : parameters) {
-      if (!matches(parameter.name, pattern)) continue;
-      found = true;
-      parameter.trainable = false;
-    }
-    LS_USER_CHECK(found, "'model.freeze': no parameter of the model matches '{}'; one is '{}'",
-                  pattern, parameters.front().name);
-  }
+  for (const std::string& pattern : patterns)
+    for (Parameter* parameter : model.parameters().like(pattern, "'model.freeze'"))
+      parameter->trainable = false;
 }
 
 }  // namespace

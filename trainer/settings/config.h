@@ -29,7 +29,7 @@ struct ModelConfig {
   std::string init_from = {};  ///< a run, checkpoint or Hugging Face folder; "": none
   bool strict = true;          ///< its weights must be exactly those of the model
   GrowPositions grow_positions = GrowPositions::kNone;
-  /// Patterns of names of parameters that are not trained, in which one '*' stands for any text.
+  /// Patterns of names of parameters that are not trained (core/base/name_pattern.h).
   std::vector<std::string> freeze = {};
 };
 

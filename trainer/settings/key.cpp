@@ -46,6 +46,9 @@ std::string Key::type_text() const {
           [](Member<std::vector<LengthShare>>) -> std::string {
             return "list of [minimum, maximum, probability], with lengths";
           },
+          [](Member<std::vector<ParameterGroup>>) -> std::string {
+            return "list of groups {match: PATTERNS, KEY: VALUE}";
+          },
           [](const EnumMember& e) { return fmt::format("one of {}", fmt::join(e.names, ", ")); },
           [](const ChoiceMember& c) { return fmt::format("one of {}", fmt::join(c.names, ", ")); },
       },

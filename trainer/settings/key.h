@@ -25,6 +25,7 @@
 
 #include "core/base/api.h"
 #include "data/samples/length_shares.h"
+#include "trainer/settings/parameter_group.h"
 
 namespace LOCKSTEP_API lockstep {
 
@@ -63,11 +64,12 @@ struct ChoiceMember {
 };
 
 /// The member that holds a key's value; the alternative is also the key's type.
-using Binding = std::variant<Member<std::int64_t>, Member<double>, Member<bool>,
-                             Member<std::string>, Member<std::vector<std::string>>,
-                             Member<std::vector<std::int64_t>>, Member<std::vector<double>>,
-                             Member<std::array<double, 2>>, Member<std::optional<IndexRange>>,
-                             Member<std::vector<LengthShare>>, EnumMember, ChoiceMember>;
+using Binding =
+    std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<std::string>,
+                 Member<std::vector<std::string>>, Member<std::vector<std::int64_t>>,
+                 Member<std::vector<double>>, Member<std::array<double, 2>>,
+                 Member<std::optional<IndexRange>>, Member<std::vector<LengthShare>>,
+                 Member<std::vector<ParameterGroup>>, EnumMember, ChoiceMember>;
 
 template <class Struct, class T>
 Struct struct_of_member(T Struct::*);

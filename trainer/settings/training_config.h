@@ -9,6 +9,7 @@
 #include "core/base/api.h"
 #include "trainer/settings/enums.h"
 #include "trainer/settings/own_config.h"
+#include "trainer/settings/parameter_group.h"
 
 namespace LOCKSTEP_API lockstep {
 
@@ -39,6 +40,8 @@ struct TrainingConfig {
 struct OptimizerConfig {
   std::string name = "adamw";  ///< of an optimizer in the registry
   OwnConfig keys;              ///< the keys of that optimizer
+  /// A parameter belongs to the first one that matches its name, if there is one.
+  std::vector<ParameterGroup> groups = {};
 };
 
 /// See trainer/optimizers/schedule.h and trainer/train/plateau.h for the formulas.

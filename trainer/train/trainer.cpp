@@ -57,7 +57,12 @@ void start_state(TrainingState& state, RankRuntime& runtime, const RunSpec& spec
     const ForeignCall call(runtime.activity(), "drawing the parameters");  // uncounted
     begin_state(state, engine, runtime.communicator(), spec.options.seed, spec.values);
   } else {
-    restore(state, engine, *saved, true);
+    const std::vector<std::string> fresh = restore(state, engine, *saved, true);
+    if (!fresh.empty())
+      runtime.log().info(
+          "{} parameters were not trained before, such as '{}': their optimizer state begins at "
+          "zero",
+          fresh.size(), fresh.front());
   }
   warn_of_other_processors(state.progress, runtime);
   make_state_finite(state, engine);

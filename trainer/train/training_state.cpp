@@ -209,14 +209,23 @@ void draw_again(TrainingState& state, std::uint64_t seed, const GivenValues& giv
 }
 
 void read_again(const CheckpointReader& saved, CheckpointState& out) {
-  const auto read = [&](const std::string& path, HostTensor& place) {
+  const auto find = [&](const std::string& path) {
     const auto found = std::ranges::lower_bound(saved.tensors(), path, {}, &TensorEntry::path);
-    LS_CHECK(found != saved.tensors().end() && found->path == path, "{} is gone", path);
+    return found != saved.tensors().end() && found->path == path ? &*found : nullptr;
+  };
+  const auto has = [&](const std::string& path) { return find(path) != nullptr; };
+  const auto read = [&](const std::string& path, HostTensor& place) {
+    const TensorEntry* found = find(path);
+    LS_CHECK(found != nullptr, "{} is gone", path);
     copy_into(place, saved.read(*found));
   };
   for (auto& [name, place] : out.model) read(model_path(name), place);
   for (auto& [slot, tensors] : out.optimizer)
-    for (auto& [name, place] : tensors) read(optimizer_path(slot, name), place);
+    for (auto& [name, place] : tensors)
+      if (has(optimizer_path(slot, name)))
+        read(optimizer_path(slot, name), place);
+      else  // restore() began it so
+        std::memset(place.bytes().data(), 0, place.bytes().size());
 }
 
 void make_state_finite(TrainingState& state, Engine& engine) {
@@ -224,19 +233,26 @@ void make_state_finite(TrainingState& state, Engine& engine) {
       put(engine, HostTensor::scalar<bool>(true), InputKind::kState, "state_finite");
 }
 
-void restore(TrainingState& state, Engine& engine, const SharedCheckpoint& saved,
-             bool with_optimizer) {
+std::vector<std::string> restore(TrainingState& state, Engine& engine,
+                                 const SharedCheckpoint& saved, bool with_optimizer) {
+  std::vector<std::string> new_to_training;
   const std::vector<StateTensor> tensors = state_tensors(state);
   check_no_strangers(saved, tensors);
   if (with_optimizer) check_slots(saved, state);
   for (const StateTensor& tensor : tensors) {
     if (!is_saved(tensor) || (!with_optimizer && !tensor.slot.empty())) continue;
+    if (!tensor.slot.empty() && saved.find(saved_path(tensor)) == nullptr) {
+      if (!std::ranges::count(new_to_training, tensor.name)) new_to_training.push_back(tensor.name);
+      *tensor.value = zeros(engine, tensor.type.shape, tensor.label());
+      continue;
+    }
     HostTensor value = saved.read(find_saved(saved, tensor));
     if (tensor.role == StateTensor::Role::kParameter)
       state.initial_magnitude = std::max(state.initial_magnitude, largest_magnitude(value));
     *tensor.value = put_and_wait(engine, std::move(value), tensor.kind(), tensor.label());
   }
   state.progress = saved.trainer();
+  return new_to_training;
 }
 
 void make_copies(TrainingState& state, Engine& engine) {

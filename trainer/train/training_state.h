@@ -88,10 +88,13 @@ void read_again(const CheckpointReader& saved, CheckpointState& out);
 
 /// Collective: restores the values of a checkpoint, the same on all ranks. One tensor at a time is
 /// in host memory. Error kCheckpoint naming the tensor if names, dtypes or shapes do not fit the
-/// model; a slot the optimizer has but the checkpoint lacks is an error too. `with_optimizer` false
-/// restores the model alone (evaluation, sampling).
-void restore(TrainingState& state, Engine& engine, const SharedCheckpoint& saved,
-             bool with_optimizer);
+/// model; a slot that the optimizer has and the checkpoint lacks for all parameters is an error
+/// too. `with_optimizer` false restores the model alone (evaluation, sampling).
+///
+/// Returns the names of trained parameters that the checkpoint has no slots of, because the saved
+/// run did not train them: their slots begin at zero, as those of a new run.
+std::vector<std::string> restore(TrainingState& state, Engine& engine,
+                                 const SharedCheckpoint& saved, bool with_optimizer);
 
 /// Sets `state_finite`, so that steps update the values.
 void make_state_finite(TrainingState& state, Engine& engine);

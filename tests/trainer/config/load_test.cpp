@@ -324,6 +324,17 @@ TEST(ConfigLoad, NoBytesCrashTheParser) {
   }
 }
 
+TEST(ConfigLoad, GroupsArePatternsWithSettings) {
+  const std::string text = R"([{match: ["*.bias", "*.ln_*"], weight_decay: 0, betas: [0.8, 0.9]}, )"
+                           R"({match: lm_head, learning_rate: 1e-3}])";
+  const Config config = parse(kMlp, {"optimizer.groups=" + text});
+  const ParameterGroup vectors{{"*.bias", "*.ln_*"},
+                               {{"weight_decay", "0"}, {"betas", "[0.8, 0.9]"}}};
+  const ParameterGroup head{{"lm_head"}, {{"learning_rate", "1e-3"}}};
+  EXPECT_THAT(config.optimizer.groups, ElementsAre(vectors, head));
+  EXPECT_THAT(config_yaml(config, built_in()), HasSubstr("  groups: " + text + "\n"));
+}
+
 TEST(ConfigLoad, LengthsAreRangesWithProbabilities) {
   const auto lengths = [](const std::vector<std::string>& overrides) {
     return parse(kMlp, overrides).data.keys.as<SyntheticData>().lengths;

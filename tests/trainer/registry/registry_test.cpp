@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/fixtures/error_of.h"
+#include "trainer/config/group_values.h"
 #include "trainer/config/load.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
@@ -23,6 +24,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 using testing::StartsWith;
 
 /// Of the names of its keys gpt2 has `dropout` of the same type with another meaning, and
@@ -95,6 +97,12 @@ training: {max_steps: 1, global_batch_size: 8, micro_batch_size: 8}
 optimizer: {learning_rate: 0.1}
 )";
 
+const std::string kMlpOfDigits = R"(model: {name: mlp}
+data: {type: synthetic}
+training: {max_steps: 1, global_batch_size: 8, micro_batch_size: 8}
+optimizer: {learning_rate: 0.1}
+)";
+
 LoadedConfig config_with(const Registry& registry, const std::vector<std::string>& overrides = {},
                          const std::string& text = kCurve) {
   return parse_config(text, "run.yaml", registry, overrides);
@@ -143,6 +151,56 @@ TEST(Registry, AModelChecksItsOwnRulesAndItsData) {
   EXPECT_THAT(registry_error({"model.name=curv"}),
               HasSubstr("must be one of mlp, lenet, resnet, vit, gpt2, llama, bert, "
                         "bert_classifier, vit_gpt2, curve, not 'curv'; did you mean"));
+}
+
+/// The names of the parameters that are trained, by their groups.
+std::map<std::string, std::vector<std::string>> trained_by_group(Module& module) {
+  std::map<std::string, std::vector<std::string>> out;
+  for (const Parameter* parameter : module.parameters().trained())
+    out[parameter->group].push_back(parameter->name);
+  return out;
+}
+
+TEST(Registry, PutsParametersIntoTheFirstGroupThatMatches) {
+  const Registry registry = built_in();
+  const Config config = config_with(registry,
+                                    {"model.hidden_sizes=[4, 4]", "model.freeze=layers.[1-9].bias",
+                                     "optimizer.groups=[{match: \"*.bias\", "
+                                     "learning_rate: 0.5}, {match: [\"*.0.*\", "
+                                     "layers.2.weight], weight_decay: 0.25}]"},
+                                    kMlpOfDigits)
+                            .config;
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {});
+  const OptimizerGroups groups = make_groups(config, registry, *model);
+  EXPECT_THAT(
+      trained_by_group(*model),
+      ElementsAre(Pair("", ElementsAre("layers.1.weight")),
+                  Pair("*.0.*, layers.2.weight", ElementsAre("layers.0.weight", "layers.2.weight")),
+                  Pair("*.bias", ElementsAre("layers.0.bias"))));
+  EXPECT_EQ(groups.at("*.bias").learning_rate(), 0.5);
+  EXPECT_EQ(groups.at("*.0.*, layers.2.weight").learning_rate(), 0.1) << "the others' settings";
+}
+
+TEST(Registry, RefusesAGroupWithoutParameters) {
+  const Registry registry = built_in();
+  const auto refusal = [&](const std::string& groups, const std::string& frozen = "[]") {
+    const Config config = config_with(registry,
+                                      {"model.hidden_sizes=[4, 4]", "model.freeze=" + frozen,
+                                       "optimizer.groups=" + groups},
+                                      kMlpOfDigits)
+                              .config;
+    const std::unique_ptr<Model> model = registry.make_model(config.model, {});
+    return error_of([&] { make_groups(config, registry, *model); });
+  };
+  EXPECT_EQ(refusal("[{match: \"*.biass\", weight_decay: 0}]"),
+            "2: 'optimizer.groups': no parameter of the model matches '*.biass'; the nearest are "
+            "'layers.0.bias', 'layers.1.bias' and 'layers.2.bias'");
+  const std::string left =
+      "2: 'optimizer.groups': no trained parameter is left for '*.bias': the "
+      "groups before it have all that match, or they are frozen";
+  EXPECT_EQ(refusal("[{match: \"*.bias\", weight_decay: 0}]", "*.bias"), left);
+  EXPECT_EQ(refusal("[{match: \"*\", weight_decay: 0}, {match: \"*.bias\", weight_decay: 0}]"),
+            left);
 }
 
 TEST(Registry, AShownConfigLoadsAgainWithTheProgramThatHasTheModelOnly) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "checkpoint/restore.h"
 #include "tests/fixtures/error_of.h"
 #include "tests/trainer/train/user_program.h"
 #include "trainer/optimizers/sgd.h"
@@ -58,6 +59,48 @@ TEST_F(UpdatedProgram, RefusesARateThatIsNone) {
             }),
             "2: TrainerOptions::learning_rate gives -1 for step 1: a rate is a number >= 0");
   session.finish();
+}
+
+TEST_F(UpdatedProgram, GroupsParametersByPatternsOfTheirNames) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  net.set_group("biases", {"*.bias"});
+  net.set_group("first layer", {"in.*"});
+  std::vector<std::string> groups;
+  for (const Parameter& parameter : net.parameters().all()) groups.push_back(parameter.group);
+  EXPECT_THAT(groups, testing::ElementsAre("first layer", "biases", "", "biases"));
+  EXPECT_EQ(error_of([&] { net.set_group("none", {"on.*"}); }),
+            "2: Module::set_group(): no parameter of the model matches 'on.*'; the nearest are "
+            "'in.weight', 'in.bias' and 'out.weight'");
+  const Trainer trainer(session, net, Sgd{}, {.groups = {{"biases", Sgd{.weight_decay = 0}}}});
+  session.finish();
+}
+
+/// What was frozen is trained from its first step on as in a run that begins.
+TEST_F(UpdatedProgram, TrainsAfterAResumeWhatWasFrozenBefore) {
+  const auto train = [&](std::int64_t steps, bool frozen) {
+    Session session(ProcessCall{words, settings, watch}, {});
+    Net net;
+    net.in.set_trainable(!frozen);
+    Trainer trainer(session, net, Sgd{.learning_rate = 0.125, .momentum = 0.5, .weight_decay = 0},
+                    {.run = run_folder(), .checkpoint = {.resume = "auto", .save_interval = 1}});
+    const std::vector<float> before = floats_of(net.parameters().all()[0].value);
+    const DataLoader data(session, points(16), {.global_batch_size = 16, .micro_batch_size = 16});
+    for (const Batch& batch : trainer.steps(data, steps)) trainer.step(batch, net);
+    session.finish();
+    return std::pair(before, floats_of(net.parameters().all()[0].value));
+  };
+  const auto frozen = train(2, true);
+  EXPECT_EQ(frozen.first, frozen.second);
+  const auto thawed = train(3, false);
+  EXPECT_EQ(thawed.first, frozen.second);
+  EXPECT_NE(thawed.second, thawed.first);
+  const std::vector<float> momentum =
+      floats_in(load(run_folder()).optimizer.at("momentum_buffer").at("in.weight"));
+  ASSERT_EQ(momentum.size(), thawed.first.size());
+  for (std::size_t i = 0; i < momentum.size(); ++i)
+    EXPECT_EQ(thawed.second[i], thawed.first[i] - 0.125F * momentum[i]) << "of one gradient";
+  EXPECT_EQ(train(4, true).first, thawed.second) << "and frozen again";
 }
 
 }  // namespace

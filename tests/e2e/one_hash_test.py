@@ -7,7 +7,7 @@ import signal
 import h5py
 
 import lockstep_runs
-from lockstep_runs import EndToEndTest, Job, Run, corpus, image_data, small_gpt
+from lockstep_runs import EndToEndTest, Job, Run, corpus, image_data, small_gpt, small_mlp
 
 STEPS = 60  # the schedule ends with them
 ENDLESS = "training.max_steps=1000000"  # of a run that is to be killed
@@ -218,6 +218,97 @@ class OneHashOfLenet(EndToEndTest):
         other_seed = Run(self.folder, "other_seed", config)
         other_seed.train("run.seed=7")
         self.assertNotEqual(other_seed.hash(), reference.hash())
+
+
+class OneHashOfOptimizers(EndToEndTest):
+    """Each optimizer under another schedule."""
+
+    CASES = {
+        "adam": {"scheduler.name": "one_cycle"},
+        "sgd": {"optimizer.momentum": 0.9, "optimizer.nesterov": True, "scheduler.name": "inverse_sqrt"},
+        "lion": {"scheduler.name": "wsd", "scheduler.cooldown_steps": 5},
+        "lamb": {"scheduler.name": "polynomial", "scheduler.power": 2},
+    }
+
+    def test_ranks(self):
+        for (name, keys), ranks in zip(self.CASES.items(), (2, 4, 2, 4)):
+            with self.subTest(optimizer=name):
+                config = small_mlp(optimizer__name=name, optimizer__weight_decay=0.1, training__max_steps=10) | keys
+                runs = [Run(self.folder, f"{name}_{number}", config) for number in (1, ranks)]
+                runs[0].train()
+                runs[1].train(ranks=ranks)
+                self.assertEqual(runs[1].hash(10), runs[0].hash(10))
+                self.assertEqual(runs[1].column("lr"), runs[0].column("lr"))
+
+
+class OneHashOfAverages(EndToEndTest):
+    """Averages of weights, groups, and a learning rate that follows evaluations of the averages."""
+
+    kill_after_s = 0
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        config = small_gpt(corpus(cls.folder), model__n_layer=1, model__n_embd=16, model__block_size=16,
+                           training__max_steps=20, training__ema=0.9, optimizer__learning_rate=0.03)
+        cls.config = {key: value for key, value in config.items() if not key.startswith("scheduler.")} | {
+            "optimizer.groups": [{"match": ["*.bias", "*.ln_[12].*"], "learning_rate": 0.01},
+                                 {"match": "wte.*", "weight_decay": 0.5}],
+            "scheduler.name": "plateau", "scheduler.warmup_steps": 5, "scheduler.patience": 0,
+            "scheduler.factor": 0.5, "scheduler.threshold": 0.3,
+            "eval.interval": 4, "eval.max_batches": 2, "checkpoint.save_interval": 2}
+        cls.reference = Run(cls.folder, "reference", cls.config)
+        cls.reference.train()
+
+    def test_ranks_and_resume(self):
+        self.assertGreater(len(set(self.reference.column("lr"))), 6, "the rate does not fall")
+        moved = Run(self.folder, "moved", self.config)
+        for count, steps in ((4, 4), (2, 12), (None, 20)):  # which have evaluations
+            moved.train(f"training.max_steps={steps}", ranks=count, resume="auto")
+        for key in ("train/loss", "lr", "eval/loss"):
+            self.assertEqual(moved.column(key), self.reference.column(key))
+        self.assertEqual(moved.hash(20), self.reference.hash(20))
+
+    def test_killed_and_resumed(self):
+        killed = Run(self.folder, "killed", self.config)
+        job = killed.start(ENDLESS, ranks=2)
+        job.wait_until(killed.checkpoint_steps, "a commit")
+        job.signal_rank(1, signal.SIGKILL)
+        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
+        finish(self, killed, self.config, ranks=2)
+
+    def test_commands_take_the_averages(self):
+        def evaluated(*options):
+            outcome = self.lockstep("eval", self.reference.path, *options)
+            self.assertEqual(outcome.code, 0, outcome)
+            return float(re.search(r"eval/loss: ([0-9.]+)", outcome.out)[1])
+
+        last = self.reference.column("eval/loss")[-1]
+        self.assertAlmostEqual(evaluated("--ema"), last, places=6)
+        self.assertGreater(abs(evaluated() - last), 1e-4)
+        for options, name in (([], "model"), (["--ema"], "optimizer/ema")):
+            target = self.folder / f"exported{len(options)}"
+            self.assertEqual(self.lockstep("export", self.reference.path, "--to", target, *options).code, 0)
+            with h5py.File(self.reference.checkpoint(20)) as file:
+                value = file[name]["wte.weight"][()].tobytes()
+            self.assertIn(value, (target / "model.safetensors").read_bytes())
+        generated = self.lockstep("generate", self.reference.path, "--prompt", "a", "--max-new-tokens", "3", "--ema")
+        self.assertEqual(generated.code, 0, generated)
+        plain = Run(self.folder, "plain", small_mlp(training__max_steps=0))
+        plain.train()
+        refused = self.lockstep("eval", plain.path, "--ema")
+        self.assertEqual(refused.code, 2, refused)
+        self.assertIn("--ema takes averaged weights, which this run did not keep (training.ema)", refused.text)
+
+    def test_memory_is_foreseen(self):
+        in_bf16 = Run(self.folder, "bf16", self.config | {"training.precision": "bf16-mixed"})
+        in_bf16.train("training.max_steps=8")
+        for run in (self.reference, in_bf16):
+            with self.subTest(run=run.name):
+                outcome = self.lockstep(*run.words(), "--dry-run")
+                self.assertEqual(outcome.code, 0, outcome)
+                foreseen = int(re.search(r"\n  total .*\((\d+) bytes\)\n", outcome.out)[1])
+                self.assertEqual(max(run.column("memory/peak_bytes")), foreseen)
 
 
 class OneHashOfAugmentedImages(EndToEndTest):

@@ -9,6 +9,7 @@
 #include "trainer/apps/from_config.h"
 #include "trainer/apps/used_model.h"
 #include "trainer/evaluators/confusion.h"
+#include "trainer/hub/weight_source.h"
 #include "trainer/job/agreement.h"
 #include "trainer/job/data_agreement.h"
 #include "trainer/job/rank_runtime.h"
@@ -49,9 +50,9 @@ void check_data_of_folder(const std::string& run, const std::vector<std::string>
 
 }  // namespace
 
-int evaluate_run(const std::string& run, bool best, const std::vector<std::string>& overrides,
-                 const Registry& registry, const Settings& settings, Watch& watch) {
-  check_data_of_folder(run, overrides);
+int evaluate_run(const std::string& run, const EvalCommandOptions& what, const Registry& registry,
+                 const Settings& settings, Watch& watch) {
+  check_data_of_folder(run, what.overrides);
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
   const SavedRun from(run);
@@ -61,14 +62,17 @@ int evaluate_run(const std::string& run, bool best, const std::vector<std::strin
   Config plain;
   plain.distributed.allreduce = AllReducePath::kMpi;
   std::unique_ptr<Communicator> communicator = make_communicator(plain, settings, watch);
-  const UsedModel used = UsedModel::open(run, registry, *communicator, activity,
-                                         best ? SavedState::kBest : SavedState::kNewest, overrides);
+  const UsedModel used =
+      UsedModel::open(run, registry, *communicator, activity,
+                      what.best ? SavedState::kBest : SavedState::kNewest, what.overrides);
   const SavedFacts& facts = used.facts;
   const Config& config = facts.config;
   watch.set_limits(watch_limits(config));
   activity.begin(Phase::kAgree);
   agree_on_task(*communicator, config, registry,
-                {.command = fmt::format("eval {}{}", run, best ? " --best" : "")}, settings);
+                {.command = fmt::format("eval {}{}{}", run, what.best ? " --best" : "",
+                                        what.ema ? " --ema" : "")},
+                settings);
   RankRuntime runtime(config, settings, std::move(communicator), watch);
   activity.begin(Phase::kAgree);
   agree_on_files(runtime.communicator(), config, registry,
@@ -87,7 +91,8 @@ int evaluate_run(const std::string& run, bool best, const std::vector<std::strin
   check_saved_classes(facts.samples, used.path, data);
   activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
-  const RestoredModel restored = used.restore(registry, data.vocab_size, runtime);
+  const RestoredModel restored =
+      used.restore(registry, data.vocab_size, runtime, weights_of(what.ema));
   EvaluateOptions options;
   options.batch_size =
       config.eval.batch_size > 0 ? config.eval.batch_size : config.batch.micro_batch_size;

@@ -11,11 +11,15 @@ namespace lockstep {
 
 class Registry;
 
-/// Evaluates the newest valid checkpoint of a run (or a checkpoint file), or with `best` the one
-/// with the best metric, on its validation data and prints loss and accuracy. Returns 0. `run` may
-/// be a Hugging Face folder; its data are those of `overrides` ("data.type=jsonl"), which a run
-/// does not take.
-int evaluate_run(const std::string& run, bool best, const std::vector<std::string>& overrides,
-                 const Registry& registry, const Settings& settings, Watch& watch);
+struct EvalCommandOptions {
+  bool best = false;  ///< of a run: the checkpoint with the best metric, not the newest
+  bool ema = false;   ///< of a run: the averaged weights, not the trained ones
+  std::vector<std::string> overrides = {};  ///< of a folder: its data, as "data.type=jsonl"
+};
+
+/// Evaluates the newest valid checkpoint of a run (or a checkpoint file) on its validation data, or
+/// a Hugging Face folder on the given ones, and prints loss and accuracy. Returns 0.
+int evaluate_run(const std::string& run, const EvalCommandOptions& what, const Registry& registry,
+                 const Settings& settings, Watch& watch);
 
 }  // namespace lockstep

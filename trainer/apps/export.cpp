@@ -23,6 +23,7 @@
 #include "trainer/registry/registry.h"
 #include "trainer/run/saved_facts.h"
 #include "trainer/run/saved_run.h"
+#include "trainer/train/training_state.h"
 
 namespace lockstep {
 namespace {
@@ -44,6 +45,7 @@ struct ExportSource {
   const ModelRow& model;
   const HubFormat& format;
   TokenizerPtr tokenizer;  ///< null: none
+  bool ema = false;        ///< ExportOptions::ema
 };
 
 std::string name_in_model(const TensorEntry& entry) {
@@ -170,6 +172,16 @@ void write_text(const fs::path& path, const std::string& text) {
   write_file(path.string(), text, ErrorKind::kCheckpoint);
 }
 
+/// The tensor that is written as the model's tensor `name`, of which `trained` is the value.
+const TensorEntry* value_of(const ExportSource& source, const std::string& name,
+                            const TensorEntry& trained) {
+  if (!source.ema) return &trained;
+  const std::vector<TensorEntry>& all = source.checkpoint.tensors();
+  const std::string path = optimizer_path(kAverageSlot, name);
+  const auto found = std::ranges::lower_bound(all, path, {}, &TensorEntry::path);
+  return found != all.end() && found->path == path ? &*found : &trained;  // not trained: no average
+}
+
 void write_weights(const ExportSource& source, const fs::path& path) {
   std::vector<SafetensorsItem> items;
   std::map<std::string, const TensorEntry*> entries;
@@ -177,12 +189,13 @@ void write_weights(const ExportSource& source, const fs::path& path) {
     const std::string name = name_in_model(entry);
     if (name.empty()) continue;
     const std::string theirs = renamed(name, source.format.write);
+    const TensorEntry* value = value_of(source, name, entry);
     items.push_back({theirs, entry.dtype, entry.shape});
-    entries[theirs] = &entry;
+    entries[theirs] = value;
     for (const HubTied& tied : source.format.tied) {
       if (!tied.written || tied.parameter != name) continue;
       items.push_back({tied.name, entry.dtype, entry.shape});
-      entries[tied.name] = &entry;
+      entries[tied.name] = value;
     }
   }
   write_safetensors(
@@ -338,12 +351,13 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
   check_target(place, options.force);
   CheckpointReader checkpoint =
       SavedRun(options.run).open_checkpoint(options.best ? SavedState::kBest : SavedState::kNewest);
+  if (options.ema) require_averages(checkpoint.path(), checkpoint.tensors());
   const SavedFacts facts = facts_of(checkpoint, registry);
   const ModelRow& model = registry.at(facts.config.model);
   LS_USER_CHECK(model.hub.has_value(), "{}: model '{}' has no Hugging Face format",
                 checkpoint.path(), model.name);
   const ExportSource source{std::move(checkpoint), facts.config, facts.samples, model, *model.hub,
-                            facts.tokenizer};
+                            facts.tokenizer,       options.ema};
   try {
     const FolderBeside beside(place);
     write_files(source, registry, beside.path());

@@ -12,6 +12,7 @@ struct ExportOptions {
   std::string run;     ///< a run's folder, whose newest good checkpoint is used, or a checkpoint
   std::string to;      ///< the folder
   bool best = false;   ///< of a run: the checkpoint with the best metric
+  bool ema = false;    ///< the averaged weights, not the trained ones
   bool force = false;  ///< replaces these files in a folder that is not empty; other files stay
 };
 

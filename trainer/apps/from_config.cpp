@@ -29,7 +29,8 @@ Config with_classes_of(const DataSource& data, Config config, const Registry& re
 
 TrainingState make_training_state(const Config& config, const Registry& registry, Module& module) {
   return {module, registry.make_optimizer(config.optimizer),
-          compute_dtype(config.training.precision), make_groups(config, registry, module)};
+          compute_dtype(config.training.precision), make_groups(config, registry, module),
+          config.training.ema};
 }
 
 Padding padding_of(const DataConfig& data) {

@@ -108,7 +108,8 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   if (!captions) check_prompt(*tokenizer, sample.prompt);
 
   RankRuntime runtime(config, settings, std::move(alone), watch);
-  const RestoredModel restored = used.restore(registry, tokenizer->vocab_size(), runtime);
+  const RestoredModel restored =
+      used.restore(registry, tokenizer->vocab_size(), runtime, weights_of(options.ema));
   activity.begin(Phase::kGenerate);
   if (captions) {
     print_captions({runtime.engine(), *restored.model, restored.state.compute_dtype, needs,

@@ -199,7 +199,7 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
     const SampleFacts facts = image_facts(described, registry, run, used.path);
     check_channels_of_files(facts.shape[0], run);
     RankRuntime runtime(config, settings, std::move(alone), watch);
-    const RestoredModel restored = used.restore(registry, 0, runtime);
+    const RestoredModel restored = used.restore(registry, 0, runtime, weights_of(options.ema));
     activity.begin(Phase::kEvaluate);
     predict_images(runtime, restored, registry, config, facts, options);
     return 0;
@@ -211,7 +211,8 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
   LS_USER_CHECK(described.tokenizer != nullptr, "{} {}: it takes no texts", run,
                 used.checkpoint ? "was trained without a tokenizer" : "has no tokenizer.json");
   RankRuntime runtime(config, settings, std::move(alone), watch);
-  const RestoredModel restored = used.restore(registry, described.tokenizer->vocab_size(), runtime);
+  const RestoredModel restored =
+      used.restore(registry, described.tokenizer->vocab_size(), runtime, weights_of(options.ema));
   activity.begin(Phase::kEvaluate);
   predict_texts({.engine = runtime.engine(),
                  .model = *restored.model,

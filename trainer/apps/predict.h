@@ -25,6 +25,7 @@ struct PredictOptions {
   bool perplexity = false;
   std::int64_t top = 5;                     ///< number of classes or tokens that are printed
   bool json = false;                        ///< prints JSON Lines
+  bool ema = false;                         ///< by the averaged weights, not the trained ones
   std::optional<std::int64_t> stride = {};  ///< of windows; nothing: half the context
 };
 

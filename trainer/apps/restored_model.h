@@ -17,9 +17,10 @@ class RankRuntime;
 /// slots have no values.
 struct RestoredModel {
   /// Collective. `vocab_size`: of the run's data, 0 if it has no tokens. Error kCheckpoint if the
-  /// checkpoint does not fit the model.
+  /// checkpoint does not fit the model, kUsage if it has no such weights.
   RestoredModel(const Config& config, const Registry& registry, std::int64_t vocab_size,
-                RankRuntime& runtime, const SharedCheckpoint& saved);
+                RankRuntime& runtime, const SharedCheckpoint& saved,
+                SavedWeights which = SavedWeights::kTrained);
   /// The same with the values of a Hugging Face folder. Error kCheckpoint likewise.
   RestoredModel(const Config& config, const Registry& registry, std::int64_t vocab_size,
                 RankRuntime& runtime, const std::string& hub_folder);

@@ -14,6 +14,7 @@
 #include "trainer/registry/registry.h"
 #include "trainer/task/batch_types.h"
 #include "trainer/task/model.h"
+#include "trainer/train/averaged_weights.h"
 #include "trainer/train/checkpoint_writer.h"
 #include "trainer/train/training_step.h"
 
@@ -56,6 +57,7 @@ std::shared_ptr<const CompiledStep> plan_evaluation(const Config& config, Engine
                                                     TrainingState& state, const LossFunction& loss,
                                                     const BatchTypes& batch) {
   give_phantoms(state, engine);
+  const AveragedWeights averaged(state);
   const Batch fields = phantom_batch(engine, batch);
   const Loss live =
       record_evaluation(loss, fields, state.compute_dtype,
@@ -158,7 +160,7 @@ PlannedRun RunPlanner::plan(const Config& given) {
   out.largest_block_bytes = largest_block(state);
   out.staging = CheckpointWriter::staging_bytes(state);
   out.parameters = state.module.parameters().elements();
-  out.slots = static_cast<std::int64_t>(state.optimizer.slots().size());
+  out.slots = static_cast<std::int64_t>(state.slots.size());
   out.samples = data_.train->size();
   out.tokens_per_sample = data_.tokens_per_sample;
   out.step = plan_training(config, engine, state, loss, fields);

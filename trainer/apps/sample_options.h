@@ -23,6 +23,7 @@ struct GenerateOptions {
   std::optional<double> length_penalty;
   std::optional<bool> early_stopping;
   std::vector<std::string> images;  ///< files to caption; none: texts are continued
+  bool ema = false;                 ///< by the averaged weights, not the trained ones
 };
 
 /// Error kUsage for values out of range, and options that have no effect beside the others.

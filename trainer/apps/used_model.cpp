@@ -10,6 +10,7 @@
 #include "trainer/apps/from_config.h"
 #include "trainer/config/load.h"
 #include "trainer/hub/hub_config.h"
+#include "trainer/hub/weight_source.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {
@@ -42,7 +43,7 @@ const ModelRow& row_of_folder(const std::string& folder, const Registry& registr
 Config config_of_folder(const std::string& folder, const Registry& registry,
                         std::span<const std::string> overrides) {
   std::vector<std::string> words{"model.name=" + row_of_folder(folder, registry).name,
-                                 "model.from_pretrained=" + folder};
+                                 "model.init_from=" + folder};
   words.insert(words.end(), overrides.begin(), overrides.end());
   const Config out = parse_new_config(kOtherKeys, folder, registry, words).config;
   return with_classes_of({}, out, registry);  // a config.json without labels names none
@@ -63,8 +64,8 @@ UsedModel open_folder(const std::string& folder, const Registry& registry,
 
 }  // namespace
 
-bool is_hub_folder(const std::string& path) {
-  return !hub_files(path).empty();
+SavedWeights weights_of(bool ema) {
+  return ema ? SavedWeights::kAveraged : SavedWeights::kTrained;
 }
 
 UsedModel UsedModel::open(const std::string& path, const Registry& registry,
@@ -87,8 +88,10 @@ UsedModel UsedModel::open(const std::string& path, const Registry& registry,
 }
 
 RestoredModel UsedModel::restore(const Registry& registry, std::int64_t vocab_size,
-                                 RankRuntime& runtime) const {
-  if (checkpoint) return {facts.config, registry, vocab_size, runtime, *checkpoint};
+                                 RankRuntime& runtime, SavedWeights which) const {
+  if (checkpoint) return {facts.config, registry, vocab_size, runtime, *checkpoint, which};
+  LS_USER_CHECK(which == SavedWeights::kTrained,
+                "{} is a model's folder: it has no averaged weights; leave out --ema", path);
   return {facts.config, registry, vocab_size, runtime, path};
 }
 

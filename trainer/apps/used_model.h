@@ -16,8 +16,8 @@ namespace lockstep {
 class Communicator;
 class Registry;
 
-/// Whether `path` is a folder as `lockstep export` writes them: a config.json and weights.
-bool is_hub_folder(const std::string& path);
+/// Which weights --ema asks for.
+SavedWeights weights_of(bool ema);
 
 struct UsedModel {
   /// Collective. `path`: as SavedRun has it, or a Hugging Face folder, whose config is what
@@ -28,9 +28,10 @@ struct UsedModel {
                         SavedState which = SavedState::kNewest,
                         std::span<const std::string> overrides = {});
 
-  /// Collective. The model with its values; `vocab_size` as RestoredModel has it.
-  RestoredModel restore(const Registry& registry, std::int64_t vocab_size,
-                        RankRuntime& runtime) const;
+  /// Collective. The model with its values; `vocab_size` as RestoredModel has it. Error kUsage for
+  /// averages of a folder, which has none.
+  RestoredModel restore(const Registry& registry, std::int64_t vocab_size, RankRuntime& runtime,
+                        SavedWeights which = SavedWeights::kTrained) const;
 
   std::string tokenizer_json() const;
   std::int64_t step() const { return checkpoint ? checkpoint->trainer().step : 0; }

@@ -7,9 +7,10 @@ namespace {
 
 int run_eval(const CommandCall& call) {
   const std::vector<std::string>& words = call.arguments.positionals();
-  const int status =
-      evaluate_run(words[0], call.arguments.has("best"), {words.begin() + 1, words.end()},
-                   call.registry, call.settings, call.watch);
+  const EvalCommandOptions what{.best = call.arguments.has("best"),
+                                .ema = call.arguments.has("ema"),
+                                .overrides = {words.begin() + 1, words.end()}};
+  const int status = evaluate_run(words[0], what, call.registry, call.settings, call.watch);
   finish_standard_output();
   return status;
 }
@@ -27,7 +28,8 @@ CliCommand eval_command() {
           "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint; or the\n"
           "folder of a Hugging Face model, whose data the keys name, as in a config:\n"
           "data.type=jsonl data.path=FILE data.val_path=FILE.\n",
-      .options = {{"best", "", "the checkpoint with the best metric, not the newest"}},
+      .options = {{"best", "", "the checkpoint with the best metric, not the newest"},
+                  {"ema", "", "the averaged weights (training.ema), not the trained ones"}},
       .run = run_eval};
 }
 

@@ -14,6 +14,7 @@ int run_export(const CommandCall& call) {
   call.out << export_run({.run = call.arguments.positionals()[0],
                           .to = *to,
                           .best = call.arguments.has("best"),
+                          .ema = call.arguments.has("ema"),
                           .force = call.arguments.has("force")},
                          call.registry);
   return 0;
@@ -31,6 +32,7 @@ CliCommand export_command() {
               "and `model.init_from` read it.\n",
           .options = {{"to", "FOLDER", "where the model goes; it must be empty or not be there"},
                       {"best", "", "the checkpoint with the best metric, not the newest"},
+                      {"ema", "", "the averaged weights (training.ema), not the trained ones"},
                       {"force", "", "replace the files of the model in a folder that is there"}},
           .run = run_export};
 }

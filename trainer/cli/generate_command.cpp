@@ -23,7 +23,8 @@ int run_generate(const CommandCall& call) {
       .num_beams = arguments.integer("num-beams", like("sample.num_beams")),
       .length_penalty = arguments.number("length-penalty", like("sample.length_penalty")),
       .early_stopping = arguments.has("early-stopping") ? std::optional(true) : std::nullopt,
-      .images = arguments.values("image")};
+      .images = arguments.values("image"),
+      .ema = arguments.has("ema")};
   const int status =
       generate(arguments.positionals()[0], call.registry, options, call.settings, call.watch);
   finish_standard_output();
@@ -58,7 +59,8 @@ CliCommand generate_command() {
                   {"num-beams", "N", "keep the N likeliest continuations; 1: draw"},
                   {"length-penalty", "A",
                    "of beams: above 0 prefers long texts, below 0 short ones"},
-                  {"early-stopping", "", "of beams: end when N texts have ended"}},
+                  {"early-stopping", "", "of beams: end when N texts have ended"},
+                  {"ema", "", "the averaged weights (training.ema), not the trained ones"}},
       .run = run_generate};
 }
 

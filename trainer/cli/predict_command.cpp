@@ -19,6 +19,7 @@ int run_predict(const CommandCall& call) {
                          .fill_mask = arguments.has("fill-mask"),
                          .perplexity = arguments.has("perplexity"),
                          .json = arguments.has("json"),
+                         .ema = arguments.has("ema"),
                          .stride = arguments.integer("stride", 1, kMaxClasses)};
   options.top = arguments.integer("top", 1, kMaxClasses).value_or(options.top);
   const int status = predict(words[0], call.registry, options, call.settings, call.watch);
@@ -52,6 +53,7 @@ CliCommand predict_command() {
                   {"fill-mask", "", "the likeliest tokens for each mask token of the texts"},
                   {"perplexity", "", "how well the model predicts the texts, and all together"},
                   {"stride", "N", "tokens between windows of a long text; half the context"},
+                  {"ema", "", "the averaged weights (training.ema), not the trained ones"},
                   {"json", "", "print an object a line"},
                   {"top", "N", "classes or tokens, the likeliest first; 5 unless given"}},
       .run = run_predict};

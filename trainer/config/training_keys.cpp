@@ -63,7 +63,13 @@ std::vector<KeyGroup> steps_and_batches() {
          .member = bind<&TrainingConfig::max_skipped_steps>(),
          .range = at_least(0),
          .doc = "This many skipped updates in a row, or half of the last 100 steps, end the run "
-                "with exit code 5; 0 is no limit."}}},
+                "with exit code 5; 0 is no limit."},
+        {.name = "ema",
+         .member = bind<&TrainingConfig::ema>(),
+         .range = fraction(),
+         .doc = "Decay of an exponential moving average of all trained weights, such as 0.999: "
+                "evaluations use it, and --ema of export, eval, generate and predict takes it. 0 "
+                "is off."}}},
       {"training",
        section_of<&Config::batch>,
        {{.name = "deterministic",

@@ -227,6 +227,11 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
     zeros.push_back(reshape(sum_of_zeros(parameter.value), Shape{1}));
     if (parameter.copy.defined())
       parameter.copy.assign(convert(parameter.value, parameter.copy.dtype()));
+    if (!state.averages.empty()) {
+      Tensor& average = state.averages[i];
+      const Tensor moved = average + (parameter.value - average) * (1.0 - state.average_decay);
+      average.assign(select(apply, moved, average));
+    }
     for (std::size_t s = 0; s < slots.size(); ++s)
       slots[s].assign(select(apply, next[s + 1], slots[s]));
   }

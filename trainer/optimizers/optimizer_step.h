@@ -52,10 +52,14 @@ struct UpdatedState {
   ModuleBufferSet& buffers;
   OptimizerState& slots;
   Tensor& state_finite;  ///< bool[]
+  /// Of each parameter p the average a, which becomes a + (1 - average_decay) (p - a) with the new
+  /// p, in the order of PyTorch's get_ema_multi_avg_fn. Empty: none are kept.
+  std::span<Tensor> averages = {};
+  double average_decay = 0;
 };
 
 /// `loss` and `gradients` (of loss.sum, one per trained parameter in order) are sums of one
-/// micro-batch. Assigns the new values to parameters, their copies, slots, buffers and
+/// micro-batch. Assigns the new values to parameters, their copies, averages, slots, buffers and
 /// `state_finite`, unless loss or norm are not finite, or `state_finite` is false.
 ///
 /// `state_finite` becomes false, and stays so, when a new parameter is not finite, or with

@@ -35,6 +35,7 @@ struct TrainingConfig {
   double gradient_clip_norm = 0.0;  ///< of the global norm; 0: no clipping
   OnNonfinite on_nonfinite = OnNonfinite::kStop;
   std::int64_t max_skipped_steps = 10;  ///< in a row, before skipping ends the run; 0: no limit
+  double ema = 0.0;  ///< decay of the averages of weights that evaluations use; 0: none
 };
 
 struct OptimizerConfig {

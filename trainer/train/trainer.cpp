@@ -29,7 +29,7 @@ void check_state_fits(TrainingState& state, double memory_gb, SettingsOf of) {
   raise(ErrorKind::kOutOfMemory,
         "the model does not fit the device: {} for {} parameters and {} optimizer slots of each "
         "pass the limit of {} ({}){}",
-        format_bytes(needed), state.module.parameters().elements(), state.optimizer.slots().size(),
+        format_bytes(needed), state.module.parameters().elements(), state.slots.size(),
         format_bytes(memory_gb * 0x1p30), setting_name(of, "device.memory_gb"),
         of == SettingsOf::kConfig ? "; lockstep train --dry-run shows what a step needs" : "");
 }
@@ -57,7 +57,7 @@ void start_state(TrainingState& state, RankRuntime& runtime, const RunSpec& spec
     const ForeignCall call(runtime.activity(), "drawing the parameters");  // uncounted
     begin_state(state, engine, runtime.communicator(), spec.options.seed, spec.values);
   } else {
-    const std::vector<std::string> fresh = restore(state, engine, *saved, true);
+    const std::vector<std::string> fresh = restore(state, engine, *saved);
     if (!fresh.empty())
       runtime.log().info(
           "{} parameters were not trained before, such as '{}': their optimizer state begins at "
@@ -74,7 +74,7 @@ TrainingState make_state(Module& module, Optimizer optimizer, const RunSpec& spe
                          RankRuntime& runtime) {
   const bool bf16 = spec.options.training.precision == Precision::kBf16Mixed;
   TrainingState out(module, std::move(optimizer), bf16 ? DType::kBF16 : DType::kF32,
-                    spec.options.groups);
+                    spec.options.groups, spec.options.training.ema);
   check_state_fits(out, runtime.config().device.memory_gb, spec.settings_of);
   return out;
 }

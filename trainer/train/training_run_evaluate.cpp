@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/reads.h"
+#include "trainer/train/averaged_weights.h"
 #include "trainer/train/training_run.h"
 
 namespace lockstep {
@@ -14,6 +15,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
   runtime_.activity().begin(Phase::kEvaluate, steps_done());
   Evaluation result = [&] {
     const ScopedSpan span(runtime_.spans(), SpanKind::kEvaluation, steps_done());
+    const AveragedWeights averaged(state_);
     EvaluateOptions options = evaluate_options(data, std::move(evaluators), where);
     if (name == "eval") options.more = spec_.more_metrics;
     return lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(),
@@ -81,6 +83,7 @@ void TrainingRun::require_watched_metric(const DataLoader& data, const LossFunct
   EvaluateOptions options = evaluate_options(data, std::move(evaluators), where);
   options.max_batches = 1;
   options.more = spec_.more_metrics;
+  const AveragedWeights averaged(state_);
   const Evaluation result =
       lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(), options);
   if (!result.failure.empty())

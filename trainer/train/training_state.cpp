@@ -85,6 +85,15 @@ Tensor put_and_wait(Engine& engine, HostTensor value, InputKind kind, const std:
   return engine.adopt(tensor, kind, name);
 }
 
+/// What a slot holds in a state that begins with these values.
+void begin_slot(const std::string& slot, const std::string& name, HostTensor& place,
+                const NamedTensors& values) {
+  if (slot == kAverageSlot)
+    copy_into(place, values.at(name));
+  else
+    std::memset(place.bytes().data(), 0, place.bytes().size());
+}
+
 /// Broadcasts rank 0's parameters and buffers to all ranks.
 void broadcast_values(TrainingState& state, Engine& engine, Communicator& communicator) {
   if (communicator.size() == 1) return;
@@ -103,16 +112,33 @@ void broadcast_values(TrainingState& state, Engine& engine, Communicator& commun
   }
 }
 
+/// Averages without a value get that of their parameter.
+void begin_averages(TrainingState& state, Engine& engine) {
+  const OwnReads before_training(engine.context());
+  const std::span<Tensor> averages = state.averages();
+  for (std::size_t i = 0; i < averages.size(); ++i) {
+    if (averages[i].defined()) continue;
+    const Parameter& parameter = *state.trained[i];
+    averages[i] = put_and_wait(engine, parameter.value.to_host(), InputKind::kState,
+                               std::string(kAverageSlot) + "." + parameter.name);
+  }
+}
+
 }  // namespace
 
 TrainingState::TrainingState(Module& module_, Optimizer optimizer_, DType compute_dtype_,
-                             OptimizerGroups groups_)
+                             OptimizerGroups groups_, double ema_)
     : module(module_),
       optimizer(std::move(optimizer_)),
       groups(std::move(groups_)),
+      ema(ema_),
       compute_dtype(compute_dtype_),
       trained(module_.parameters().trained()) {
-  for (const std::string& slot : optimizer.slots()) slots[slot].resize(trained.size());
+  for (const std::string& slot : optimizer.slots()) {
+    LS_USER_CHECK(slot != kAverageSlot, "a slot of an optimizer cannot have the name '{}'", slot);
+    slots[slot].resize(trained.size());
+  }
+  if (ema > 0) slots[kAverageSlot].resize(trained.size());
   for (const auto& [name, rule] : groups) {
     LS_USER_CHECK(
         std::ranges::any_of(trained, [&](const Parameter* p) { return p->group == name; }),
@@ -124,6 +150,11 @@ TrainingState::TrainingState(Module& module_, Optimizer optimizer_, DType comput
   }
 }
 
+std::span<Tensor> TrainingState::averages() {
+  const auto found = slots.find(kAverageSlot);
+  return found == slots.end() ? std::span<Tensor>() : std::span(found->second);
+}
+
 std::vector<StateTensor> state_tensors(TrainingState& state) {
   using Role = StateTensor::Role;
   std::vector<StateTensor> out;
@@ -131,7 +162,9 @@ std::vector<StateTensor> state_tensors(TrainingState& state) {
     out.push_back({Role::kParameter, {DType::kF32, p.shape}, p.name, "", &p.value});
   for (ModuleBuffer& b : state.module.buffers().all())
     out.push_back({Role::kBuffer, {b.dtype(), b.shape()}, b.name, "", &b.value});
-  for (const std::string& slot : state.optimizer.slots())
+  std::vector<std::string> slots = state.optimizer.slots();
+  if (state.ema > 0) slots.emplace_back(kAverageSlot);
+  for (const std::string& slot : slots)
     for (std::size_t i = 0; i < state.trained.size(); ++i)
       out.push_back({Role::kSlot,
                      {DType::kF32, state.trained[i]->shape},
@@ -187,8 +220,9 @@ void begin_state(TrainingState& state, Engine& engine, Communicator& communicato
   // Made after the broadcast tensors, which the other ranks made again, so that tensors have the
   // same order, and steps the same structure, on all ranks.
   for (const StateTensor& tensor : state_tensors(state))
-    if (tensor.role == StateTensor::Role::kSlot)
+    if (tensor.role == StateTensor::Role::kSlot && tensor.slot != kAverageSlot)
       *tensor.value = zeros(engine, tensor.type.shape, tensor.label());
+  begin_averages(state, engine);
 }
 
 void draw_again(TrainingState& state, std::uint64_t seed, const GivenValues& given,
@@ -205,7 +239,7 @@ void draw_again(TrainingState& state, std::uint64_t seed, const GivenValues& giv
     if (HostTensor& place = out.model.at(b.name); !put_given(b.name, place))
       copy_into(place, b.initial);
   for (auto& [slot, tensors] : out.optimizer)
-    for (auto& [name, place] : tensors) std::memset(place.bytes().data(), 0, place.bytes().size());
+    for (auto& [name, place] : tensors) begin_slot(slot, name, place, out.model);
 }
 
 void read_again(const CheckpointReader& saved, CheckpointState& out) {
@@ -224,8 +258,8 @@ void read_again(const CheckpointReader& saved, CheckpointState& out) {
     for (auto& [name, place] : tensors)
       if (has(optimizer_path(slot, name)))
         read(optimizer_path(slot, name), place);
-      else  // restore() began it so
-        std::memset(place.bytes().data(), 0, place.bytes().size());
+      else
+        begin_slot(slot, name, place, out.model);
 }
 
 void make_state_finite(TrainingState& state, Engine& engine) {
@@ -234,14 +268,15 @@ void make_state_finite(TrainingState& state, Engine& engine) {
 }
 
 std::vector<std::string> restore(TrainingState& state, Engine& engine,
-                                 const SharedCheckpoint& saved, bool with_optimizer) {
+                                 const SharedCheckpoint& saved) {
   std::vector<std::string> new_to_training;
   const std::vector<StateTensor> tensors = state_tensors(state);
   check_no_strangers(saved, tensors);
-  if (with_optimizer) check_slots(saved, state);
+  check_slots(saved, state);
   for (const StateTensor& tensor : tensors) {
-    if (!is_saved(tensor) || (!with_optimizer && !tensor.slot.empty())) continue;
+    if (!is_saved(tensor)) continue;
     if (!tensor.slot.empty() && saved.find(saved_path(tensor)) == nullptr) {
+      if (tensor.slot == kAverageSlot) continue;
       if (!std::ranges::count(new_to_training, tensor.name)) new_to_training.push_back(tensor.name);
       *tensor.value = zeros(engine, tensor.type.shape, tensor.label());
       continue;
@@ -251,8 +286,33 @@ std::vector<std::string> restore(TrainingState& state, Engine& engine,
       state.initial_magnitude = std::max(state.initial_magnitude, largest_magnitude(value));
     *tensor.value = put_and_wait(engine, std::move(value), tensor.kind(), tensor.label());
   }
+  begin_averages(state, engine);
   state.progress = saved.trainer();
   return new_to_training;
+}
+
+void restore_model(TrainingState& state, Engine& engine, const SharedCheckpoint& saved,
+                   SavedWeights which) {
+  const std::vector<StateTensor> tensors = state_tensors(state);
+  check_no_strangers(saved, tensors);
+  if (which == SavedWeights::kAveraged) require_averages(saved.path(), saved.tensors());
+  for (StateTensor tensor : tensors) {
+    if (!is_saved(tensor) || !tensor.slot.empty()) continue;
+    const InputKind kind = tensor.kind();
+    if (which == SavedWeights::kAveraged &&
+        saved.find(optimizer_path(kAverageSlot, tensor.name)) != nullptr)
+      tensor.slot = kAverageSlot;
+    *tensor.value = put_and_wait(engine, saved.read(find_saved(saved, tensor)), kind, tensor.name);
+  }
+  state.progress = saved.trainer();
+}
+
+void require_averages(const std::string& path, std::span<const TensorEntry> tensors) {
+  const std::string prefix = optimizer_path(kAverageSlot, "");
+  LS_USER_CHECK(
+      std::ranges::any_of(tensors,
+                          [&](const TensorEntry& entry) { return entry.path.starts_with(prefix); }),
+      "{}: --ema takes averaged weights, which this run did not keep (training.ema)", path);
 }
 
 void make_copies(TrainingState& state, Engine& engine) {

@@ -1,9 +1,12 @@
-// Everything that training changes: the model's parameters and buffers, the optimizer's slots, and
-// the counters that go with them. Saved and restored whole, for any number of ranks.
+// Everything that training changes: the model's parameters and buffers, the optimizer's slots, the
+// averages of weights, and the counters that go with them. Saved and restored whole, for any number
+// of ranks.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,19 +17,26 @@
 
 namespace lockstep {
 
+/// The slot that holds the averages of weights (training.ema), beside those of the optimizer.
+inline constexpr const char* kAverageSlot = "ema";
+
 struct TrainingState {
   /// The module must outlive the state. Its parameters and buffers are declared; whether they are
-  /// trained is decided now. Error kUsage for a group without parameters, or whose rule has other
-  /// slots than `optimizer`.
+  /// trained is decided now. `ema`: the decay of averages, 0 for none. Error kUsage for a group
+  /// without parameters, or whose rule has other slots than `optimizer`.
   TrainingState(Module& module, Optimizer optimizer, DType compute_dtype,
-                OptimizerGroups groups = {});
+                OptimizerGroups groups = {}, double ema = 0);
+
+  /// One for each trained parameter; empty without them.
+  std::span<Tensor> averages();
 
   Module& module;
   Optimizer optimizer;
   OptimizerGroups groups;
+  double ema;
   DType compute_dtype;              ///< of dots; f32 or a 16-bit float
   std::vector<Parameter*> trained;  ///< in the order of declaration
-  OptimizerState slots;             ///< of the trained parameters
+  OptimizerState slots;             ///< of the trained parameters, with kAverageSlot
   /// The largest |parameter| when the parameters were drawn or restored.
   double initial_magnitude = 0;
   /// bool[]: steps update the values only while it is true; see optimizer_step(). Not saved.
@@ -75,8 +85,8 @@ using GivenValues = std::function<std::optional<HostTensor>(const std::string& n
 double draw_values(Module& module, Engine& engine, std::uint64_t seed,
                    const GivenValues& given = {});
 
-/// The same for a state that will be trained: all ranks get rank 0's values, bit for bit, and slots
-/// are zero.
+/// The same for a state that will be trained: all ranks get rank 0's values, bit for bit, slots are
+/// zero, and averages are the values.
 void begin_state(TrainingState& state, Engine& engine, Communicator& communicator,
                  std::uint64_t seed, const GivenValues& given = {});
 
@@ -89,12 +99,26 @@ void read_again(const CheckpointReader& saved, CheckpointState& out);
 /// Collective: restores the values of a checkpoint, the same on all ranks. One tensor at a time is
 /// in host memory. Error kCheckpoint naming the tensor if names, dtypes or shapes do not fit the
 /// model; a slot that the optimizer has and the checkpoint lacks for all parameters is an error
-/// too. `with_optimizer` false restores the model alone (evaluation, sampling).
+/// too. Averages that it lacks begin as the values.
 ///
 /// Returns the names of trained parameters that the checkpoint has no slots of, because the saved
 /// run did not train them: their slots begin at zero, as those of a new run.
 std::vector<std::string> restore(TrainingState& state, Engine& engine,
-                                 const SharedCheckpoint& saved, bool with_optimizer);
+                                 const SharedCheckpoint& saved);
+
+/// The weights that a run left of a model.
+enum class SavedWeights : std::uint8_t {
+  kTrained,
+  kAveraged,  ///< the averages of those that were trained, and the others
+};
+
+/// The same for the model alone (evaluation, sampling). Error kUsage for averages of a run that
+/// kept none.
+void restore_model(TrainingState& state, Engine& engine, const SharedCheckpoint& saved,
+                   SavedWeights which);
+
+/// Error kUsage if a checkpoint at `path` with these tensors has no averages.
+void require_averages(const std::string& path, std::span<const TensorEntry> tensors);
 
 /// Sets `state_finite`, so that steps update the values.
 void make_state_finite(TrainingState& state, Engine& engine);

@@ -90,7 +90,7 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
     for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
     const std::vector<Tensor> grads = gradients(output.sum, values);
     return optimizer_step({state.optimizer, state.groups, state.trained, state.module.buffers(),
-                           state.slots, state.state_finite},
+                           state.slots, state.state_finite, state.averages(), state.ema},
                           output, grads, update);
   });
 }

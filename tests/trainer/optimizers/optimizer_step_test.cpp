@@ -85,6 +85,21 @@ TEST(OptimizerStep, TellsEveryFlagOfARankByItself) {
   EXPECT_EQ(training.metrics.counter("UncachedCompile"), 1) << "flags are no part of the program";
 }
 
+/// The parameter goes from 1 to 1/2 and to 0; the average keeps 3/4 of itself.
+TEST(OptimizerStep, MovesAveragesTowardsTheNewValues) {
+  UpdateTraining training(kPlain, {{Shape{1}, {1}}});
+  training.averages.push_back(training.put(HostTensor::of(Shape{1}, std::vector<float>{1}), "a"));
+  training.average_decay = 0.75;
+  const auto step = [&](float gradient) {
+    training.step({{gradient}}, {.learning_rate = 0.5});
+    return values_of(training.averages[0])[0];
+  };
+  EXPECT_EQ(step(1), 0.875F);
+  EXPECT_EQ(step(NAN), 0.875F) << "a skipped step moves nothing";
+  EXPECT_EQ(step(1), 0.65625F);
+  EXPECT_EQ(training.values()[0], 0);
+}
+
 TEST(OptimizerStep, TakesAnyRuleAsAValue) {
   Optimizer optimizer = AdamW{.learning_rate = 0.5};
   const Optimizer copy = optimizer;

@@ -49,7 +49,8 @@ struct UpdateTraining : Rank {
                     .metrics = {}};
     const std::vector<Parameter*> trained = parameters.trained();
     const StepNumbers result = optimizer_step(
-        {optimizer, {}, trained, buffers, slots, state_finite}, loss, gradients, options);
+        {optimizer, {}, trained, buffers, slots, state_finite, averages, average_decay}, loss,
+        gradients, options);
     engine.mark_step();
     return result.read();
   }
@@ -67,6 +68,8 @@ struct UpdateTraining : Rank {
   ModuleBufferSet buffers;
   OptimizerState slots;
   Tensor state_finite;
+  std::vector<Tensor> averages = {};  ///< of the parameters; none unless a test makes them
+  double average_decay = 0;
 };
 
 }  // namespace lockstep

@@ -261,7 +261,7 @@ TEST(BatchNorm, GoesOnFromACheckpoint) {
       *resumed.communicator, [&] { return std::optional(open_checkpoint(folder.string())); });
   ASSERT_TRUE(checkpoint);
   EXPECT_NE(resumed.rank.bits(), saved.rank.bits());
-  restore(resumed.rank.state, resumed.rank.engine, *checkpoint, true);
+  restore(resumed.rank.state, resumed.rank.engine, *checkpoint);
   EXPECT_EQ(resumed.rank.bits(), saved.rank.bits());
   saved.rank.step(1);
   resumed.rank.step(1);

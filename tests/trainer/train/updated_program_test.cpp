@@ -103,5 +103,71 @@ TEST_F(UpdatedProgram, TrainsAfterAResumeWhatWasFrozenBefore) {
   EXPECT_EQ(train(4, true).first, thawed.second) << "and frozen again";
 }
 
+/// Checkpoints of every step, from which a resume goes on.
+TrainerOptions averaging(const std::string& run, double ema) {
+  return {.run = run,
+          .training = {.ema = ema},
+          .checkpoint = {.resume = "auto", .save_interval = 1, .keep_last = 100}};
+}
+
+NamedTensors saved_averages(const std::string& run, int step) {
+  return load(fmt::format("{}/checkpoints/step-{:08d}.h5", run, step)).optimizer.at("ema");
+}
+
+TEST_F(UpdatedProgram, EvaluatesTheAveragesOfItsWeights) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{.learning_rate = 0.1}, averaging(run_folder(), 0.75));
+  const DataLoader data(session, points(64), {.global_batch_size = 16, .micro_batch_size = 4});
+  std::vector<std::vector<float>> trained{floats_of(net.parameters().all()[0].value)};
+  for (const Batch& batch : trainer.steps(data, 4)) {
+    trainer.step(batch, net);
+    trained.push_back(floats_of(net.parameters().all()[0].value));
+  }
+  std::vector<float> average = trained[0];
+  for (std::size_t step = 1; step < trained.size(); ++step)
+    for (std::size_t i = 0; i < average.size(); ++i)
+      average[i] += (trained[step][i] - average[i]) * 0.25F;
+  const NamedTensors averages = saved_averages(run_folder(), 4);
+  EXPECT_EQ(floats_in(averages.at("in.weight")), average);
+
+  const double loss = trainer.evaluate(data, net).at("loss");
+  EXPECT_EQ(floats_of(net.parameters().all()[0].value), trained.back()) << "back in training";
+  Net other;
+  Trainer of_averages(session, other, Sgd{});
+  for (Parameter& parameter : other.parameters().all())
+    parameter.value = session.tensor(averages.at(parameter.name), parameter.name);
+  EXPECT_EQ(of_averages.evaluate(data, other).at("loss"), loss);
+  session.finish();
+}
+
+TEST_F(UpdatedProgram, BeginsAveragesAtTheWeightsOfAResume) {
+  const auto train = [&](const std::string& run, std::int64_t steps, double ema) {
+    Session session(ProcessCall{words, settings, watch}, {});
+    Net net;
+    Trainer trainer(session, net, Sgd{.learning_rate = 0.1}, averaging(folder / run, ema));
+    const DataLoader data(session, points(64), {.global_batch_size = 16, .micro_batch_size = 4});
+    for (const Batch& batch : trainer.steps(data, steps)) trainer.step(batch, net);
+    session.finish();
+  };
+  const auto weights = [&](const std::string& run, int step) {
+    return floats_in(load(fmt::format("{}/checkpoints/step-{:08d}.h5", folder / run, step))
+                         .model.at("in.weight"));
+  };
+  train("late", 2, 0);
+  train("late", 3, 0.75);
+  std::vector<float> expected = weights("late", 2);
+  const std::vector<float> then = weights("late", 3);
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += (then[i] - expected[i]) * 0.25F;
+  EXPECT_EQ(floats_in(saved_averages(folder / "late", 3).at("in.weight")), expected);
+
+  train("whole", 3, 0.75);
+  train("parts", 2, 0.75);
+  train("parts", 3, 0.75);
+  EXPECT_EQ(floats_in(saved_averages(folder / "parts", 3).at("in.weight")),
+            floats_in(saved_averages(folder / "whole", 3).at("in.weight")));
+  EXPECT_NE(floats_in(saved_averages(folder / "whole", 3).at("in.weight")), expected);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -90,53 +90,6 @@ TEST_F(Program, GoesOnWhereItWasAndEndsWithTheSameBits) {
   EXPECT_EQ(whole.second, rest.second);
 }
 
-TEST_F(Program, BeginsWithTheWeightsOfAnotherRun) {
-  const auto train = [&](TrainerOptions options, std::int64_t steps) {
-    Session session(ProcessCall{words, settings, watch}, {});
-    Net net;
-    Trainer trainer(session, net, AdamW{.learning_rate = 1e-2}, std::move(options));
-    const std::vector<float> first = numbers_of(net.parameters().all()[0].value);
-    const DataLoader data(session, points(64), {.global_batch_size = 16, .micro_batch_size = 4});
-    for (const Batch& batch : trainer.steps(data, steps)) trainer.step(batch, net);
-    EXPECT_EQ(trainer.step_number(), steps);
-    const std::vector<float> last = numbers_of(net.parameters().all()[0].value);
-    session.finish();
-    return std::pair(first, last);
-  };
-  const auto drawn = train({.run = folder / "source"}, 5);
-  const auto begun = train({.run = folder / "next", .init_from = folder / "source"}, 2);
-  EXPECT_NE(drawn.first, drawn.second);
-  EXPECT_EQ(begun.first, drawn.second);
-  // A resumed run has its own values, also if the source is gone.
-  fs::remove_all(folder / "source");
-  const auto resumed = train(
-      {.run = folder / "next", .init_from = folder / "source", .checkpoint = {.resume = "auto"}},
-      3);
-  EXPECT_EQ(resumed.first, begun.second);
-}
-
-TEST_F(Program, TakesOfARunWhatFitsOnlyIfItIsNotStrict) {
-  struct Wider : Net {
-    Linear head{*this, "head", 1, 2};
-  };
-  const auto begin = [&](auto& net, TrainerOptions options, bool save = false) {
-    Session session(ProcessCall{words, settings, watch}, {});
-    Trainer trainer(session, net, AdamW{}, std::move(options));
-    const std::vector<float> first = numbers_of(net.parameters().all()[0].value);
-    if (save) trainer.save();
-    session.finish();
-    return first;
-  };
-  Net net;
-  const auto source = begin(net, {.run = folder / "source", .seed = 5}, true);
-  Wider refused;
-  EXPECT_THAT(error_of([&] { begin(refused, {.init_from = folder / "source"}); }),
-              AllOf(HasSubstr("TrainerOptions::strict = false"),
-                    HasSubstr("missing: 'head.weight' f32[2,1]")));
-  Wider wider;
-  EXPECT_EQ(begin(wider, {.init_from = folder / "source", .strict = false}), source);
-}
-
 TEST_F(Program, KeepsWhatIsNotTrainedAndUpdatesGroupsByTheirOwnSettings) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;

@@ -21,7 +21,7 @@ std::string progress_line(const TelemetryRecord& record, std::int64_t total_step
     return [digits](double x) { return format_significant(x, digits); };
   };
   for (const auto& [name, value] : loss_first(record.train))
-    add("train/" + name, std::optional(value), with_digits(4));
+    if (name != kLossLast) add("train/" + name, std::optional(value), with_digits(4));
   for (const auto& [name, value] : loss_first(record.evaluations))
     add(name, std::optional(value), with_digits(4));
   add("lr", record.learning_rate, with_digits(3));

@@ -17,7 +17,7 @@ struct TelemetryRecord {
   std::int64_t step = 0;    ///< updates made so far
   double epoch = 0;         ///< passes over the training data so far
   double wall_time = 0;     ///< seconds since 1970
-  MetricValues train = {};  ///< of the step: "loss" and the others
+  MetricValues train = {};  ///< "loss" and the others, means over the steps since the last record
   std::optional<double> learning_rate = {};
   std::optional<double> grad_norm = {};  ///< before clipping
   std::optional<double> updates_per_s = {};
@@ -45,6 +45,11 @@ struct TelemetryRecord {
   std::optional<double> peak_bytes = {};  ///< peak device memory since the start
   MetricValues evaluations = {};          ///< by full name: "eval/loss"
 };
+
+/// Names of training metrics: the mean loss of the steps since the last record, and the loss of the
+/// last of them.
+inline constexpr const char* kLoss = "loss";
+inline constexpr const char* kLossLast = "loss_last";
 
 /// All measured values with their names in metrics.jsonl and TensorBoard ("train/loss",
 /// "eval/accuracy", "perf/step_ms"), in order; step, epoch and wall_time are written separately.

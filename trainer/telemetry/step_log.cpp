@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace lockstep {
@@ -33,6 +34,11 @@ void StepLog::add_step(const FinishedStep& done) {
   if (telemetry_ == nullptr) return;
   flush();
   add_virtual(done.virtual_steps);
+  for (const auto& [name, value] : done.metrics) {
+    if (!std::isfinite(value)) continue;
+    sums_[name].sum += value;
+    ++sums_[name].steps;
+  }
   const bool ends = done.step == first_step_ + 1 || done.step == final_step_;
   if (done.step % interval_ != 0 && !ends) return;
   const std::int64_t now = clock_.now_ns();
@@ -44,7 +50,7 @@ void StepLog::add_step(const FinishedStep& done) {
   TelemetryRecord record;
   record.step = done.step;
   record.epoch = done.epoch;
-  record.train = done.metrics;
+  record.train = take_means(done.metrics);
   record.learning_rate = done.learning_rate;
   record.grad_norm = done.grad_norm;
   record.updates_per_s = steps / seconds;
@@ -82,6 +88,15 @@ void StepLog::add_evaluation(std::int64_t step, double epoch, const MetricValues
 void StepLog::flush() {
   if (held_) telemetry_->write(*held_);
   held_.reset();
+}
+
+MetricValues StepLog::take_means(const MetricValues& last) {
+  MetricValues out = last;
+  for (const auto& [name, of] : std::exchange(sums_, {}))
+    out[name] = of.sum / static_cast<double>(of.steps);
+  const auto loss = last.find(kLoss);
+  if (interval_ > 1 && loss != last.end()) out[kLossLast] = loss->second;
+  return out;
 }
 
 void StepLog::add_virtual(const std::vector<VirtualStep>& steps) {

@@ -31,6 +31,10 @@ class StepLog {
           const Allocator& allocator, std::int64_t interval, double tokens_per_step,
           std::int64_t first_step, std::int64_t last_step);
 
+  /// The metrics of a record are means over the steps since the last record of this process, so
+  /// that a resume begins a new interval; beside them the last step's loss, as "loss_last", unless
+  /// each step has a record. Values that are not finite (of skipped steps, or without a count) are
+  /// left out, unless there are no others.
   void add_step(const FinishedStep& done);
   /// `metrics` by their full names ("eval/loss"). Added to the record of the same step if there is
   /// one, else to a new record.
@@ -53,6 +57,13 @@ class StepLog {
   std::int64_t last_step_;
   std::int64_t last_ns_;
   std::map<std::string, double> last_totals_;
+  /// Of steps that are not in a record yet.
+  struct MetricSum {
+    double sum = 0;
+    std::int64_t steps = 0;
+  };
+  std::map<std::string, MetricSum> sums_;
+  MetricValues take_means(const MetricValues& last);
   /// Of steps that are not in a record yet, in nanoseconds of virtual time.
   struct VirtualSums {
     double all = 0, exposed_comm = 0, exposed_gap = 0, input_wait = 0, ideal = 0;

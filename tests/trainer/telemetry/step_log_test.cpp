@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -67,6 +68,27 @@ TEST_F(Steps, ARecordIsWrittenAsSoonAsTheNextStepIsThere) {
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[1]["step"], 10);
   EXPECT_DOUBLE_EQ(all[1]["wall_time"].get<double>() - all[0]["wall_time"].get<double>(), 9);
+}
+
+TEST_F(Steps, MetricsAreMeansOverTheStepsOfARecord) {
+  for (std::int64_t s = 1; s <= 20; ++s) {
+    const double loss = s == 15 ? NAN : static_cast<double>(s);
+    log->add_step({.step = s, .metrics = {{"loss", loss}, {"accuracy", s / 100.0}}});
+  }
+  const std::vector<json> all = records();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0]["train/loss"], 1);
+  EXPECT_EQ(all[0]["train/loss_last"], 1);
+  EXPECT_EQ(all[1]["train/loss"], 6);  // of 2 to 10
+  EXPECT_EQ(all[1]["train/loss_last"], 10);
+  EXPECT_DOUBLE_EQ(all[1]["train/accuracy"], 0.06);
+  EXPECT_DOUBLE_EQ(all[2]["train/loss"], 140.0 / 9);  // of 11 to 20 without 15
+  EXPECT_EQ(all[2]["train/loss_last"], 20);
+}
+
+TEST_F(Steps, ARecordWithoutAFiniteLossSaysSo) {
+  log->add_step({.step = 1, .metrics = {{"loss", NAN}}});
+  EXPECT_TRUE(records()[0]["train/loss"].is_null());
 }
 
 TEST_F(Steps, EvaluationsAndSavesHaveFiguresOfTheirOwn) {

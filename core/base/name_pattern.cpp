@@ -67,6 +67,7 @@ std::string nearest_names(std::string_view pattern, std::span<const std::string_
   order.resize(std::min(order.size(), kNamed));
   std::ranges::sort(order);
   std::vector<std::string> quoted;
+  quoted.reserve(order.size());
   for (const std::size_t i : order) quoted.push_back(fmt::format("'{}'", names[i]));
   if (quoted.size() == 1) return fmt::format("; the nearest is {}", quoted[0]);
   const std::string last = quoted.back();

@@ -67,6 +67,7 @@ std::vector<Parameter*> ParameterSet::like(const std::string& pattern, std::stri
     if (matches(p.name, pattern)) out.push_back(&p);
   if (!out.empty()) return out;
   std::vector<std::string_view> names;
+  names.reserve(parameters_.size());
   for (const Parameter& p : parameters_) names.push_back(p.name);
   raise(ErrorKind::kUsage, "{}: no parameter of the model matches '{}'{}", setting, pattern,
         nearest_names(pattern, names));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -16,8 +17,9 @@ std::vector<std::string> label_names(const TextDocuments& documents) {
   bool all_integers = true;
   for (const TextDocument& document : documents.all) {
     names.insert(document.label.name);
-    all_integers &= document.label.integer.has_value();
-    if (all_integers) integers.emplace(*document.label.integer, document.label.name);
+    const std::optional<std::int64_t>& integer = document.label.integer;
+    all_integers = all_integers && integer.has_value();
+    if (integer) integers.emplace(*integer, document.label.name);
   }
   std::vector<std::string> out;
   if (!all_integers) {

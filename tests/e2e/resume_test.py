@@ -233,8 +233,8 @@ class ChangedRuns(ReferenceRun):
             outcome = run.start(f"training.max_steps={limit}", ranks=ranks, resume=saved).wait()
             self.assert_fails(outcome, 2, f"nothing to train: {saved} is of step 60, and the run ends at step {limit} "
                               f"(training.max_steps: {limit}). Steps count from the beginning of the run that saved it: "
-                              "raise the limit above 60, or start a new run with its weights (lockstep export, "
-                              "model.from_pretrained)")
+                              "raise the limit above 60, or start a new run with its weights "
+                              "(model.init_from)")
             self.assertFalse(run.path.exists(), "a refused run leaves nothing behind")
         run.train("training.max_steps=61", resume=saved)
         self.assertEqual(run.checkpoint_steps(), [61])

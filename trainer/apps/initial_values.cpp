@@ -35,6 +35,7 @@ TokenizerPtr tokenizer_of(const std::string& source) {
 std::vector<std::int64_t> rows_by_text(const TokenizerPtr& mine, const TokenizerPtr& theirs) {
   if (mine == nullptr || theirs == nullptr || mine->digest() == theirs->digest()) return {};
   std::vector<std::int64_t> out;
+  out.reserve(static_cast<std::size_t>(mine->vocab_size()));
   const auto row_of = [&](std::int32_t id) -> std::int64_t {
     try {
       return theirs->id_of(mine->token(id)).value_or(-1);
@@ -50,7 +51,9 @@ std::vector<std::int64_t> rows_by_text(const TokenizerPtr& mine, const Tokenizer
 InitialValues::InitialValues(const Config& config, const Registry& registry, const Model& model,
                              const TokenizerPtr& tokenizer, Activity activity) {
   const ForeignCall call(activity, "reading the weights");
-  for (const WeightFolder& source : weight_folders(Schema(registry), config))
+  const std::vector<WeightFolder> sources = weight_folders(Schema(registry), config);
+  parts_.reserve(sources.size());
+  for (const WeightFolder& source : sources)
     parts_.push_back(std::make_shared<Pretrained>(
         open_weights(source.path), source.format, model,
         FitOptions{.strict = config.model.strict,

@@ -42,6 +42,7 @@ class RowBatch {
     out["attention_mask"] = HostTensor::of(shape(), mask);
     for (const auto& [name, value] : first.values) {
       std::vector<std::int32_t> values;
+      values.reserve(rows_.size());
       for (const TextRow* row : rows_) values.push_back(row->values.at(name));
       out[name] = HostTensor::of(Shape{std::int64_t{kRowsOfABatch}}, values);
     }

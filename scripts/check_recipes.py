@@ -28,7 +28,7 @@ EXAMPLES = {
     "a dataset": (r"\b[Ii]dx_?[Dd]ata", PRODUCT),
     "an optimizer": (r"\bSgd\b|\bsgd\.h", PRODUCT),
     "a metric": (r"\bPerplexity\b|\bperplexity\.h", PRODUCT),
-    "a config key of every run": (r"\bkeep_last\b", ["trainer/settings", "trainer/config"]),
+    "a config key of every run": (r"\bqueue_depth\b", ["trainer/settings", "trainer/config"]),
     "a subcommand": (r"\bpredict_command\b", PRODUCT),
     "a collective": (r"\breduce_scatter\b|CollectiveKind::kReduceScatter|^  kReduceScatter,",
                      ["core/runtime/communicator.h", "collectives"]),

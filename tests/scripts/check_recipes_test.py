@@ -33,7 +33,7 @@ An op touches two places, and one test:
     "trainer/datasets/idx_data.h": "struct IdxData {};\n",
     "trainer/optimizers/sgd.h": "struct Sgd {};\n",
     "trainer/evaluators/perplexity.h": "struct Perplexity {};\n",
-    "trainer/settings/config.h": "int keep_last = 3;\n",
+    "trainer/settings/config.h": "int queue_depth = 3;\n",
     "trainer/cli/predict_command.cpp": "CliCommand predict_command();\n",
     "collectives/header.cpp": "reduce_scatter(data);\n",
     "trainer/models/vision/vision_config.h": "struct LenetConfig { int n_classes = 10; };\n",

@@ -112,7 +112,8 @@ TEST(ConfigLoad, OverridesAreValidatedLikeTheFileAndNamedByTheirText) {
                           "training", "eval=3", "data.path=x", "model.hidden_sizes=[1,2"}),
       "command line: training.max_steps=many: 'training.max_steps' must be an integer >= -1, not "
       "'many'\n"
-      "command line: optimizer.lr=1: unknown key 'optimizer.lr'\n"
+      "command line: optimizer.lr=1: unknown key 'optimizer.lr'; this is 'optimizer.learning_rate' "
+      "here\n"
       "command line: optimizr.learning_rate=1: unknown key 'optimizr.learning_rate'; did you mean "
       "'optimizer.learning_rate'?\n"
       "command line: training: an override is written section.key=value\n"

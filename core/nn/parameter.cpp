@@ -61,6 +61,17 @@ std::int64_t ParameterSet::elements() const {
   return count;
 }
 
+const Parameter& ParameterSet::at(const std::string& name) const {
+  std::vector<std::string_view> names;
+  names.reserve(parameters_.size());
+  for (const Parameter& p : parameters_) {
+    if (p.name == name) return p;
+    names.push_back(p.name);
+  }
+  raise(ErrorKind::kUsage, "no parameter of the model has the name '{}'{}", name,
+        nearest_names(name, names));
+}
+
 std::vector<Parameter*> ParameterSet::like(const std::string& pattern, std::string_view setting) {
   std::vector<Parameter*> out;
   for (Parameter& p : parameters_)

@@ -67,6 +67,9 @@ class ParameterSet {
   std::deque<Parameter>& all() { return parameters_; }
   const std::deque<Parameter>& all() const { return parameters_; }
   std::int64_t elements() const;
+  /// By name, as "h.0.attn.weight": to use a layer's weight elsewhere, too. Error kUsage with the
+  /// nearest names if there is none.
+  const Parameter& at(const std::string& name) const;
   /// Those whose names match a pattern ('*', '?', [0-5]), in order. Error kUsage, which begins with
   /// `setting` and has the nearest names, if there is none.
   std::vector<Parameter*> like(const std::string& pattern, std::string_view setting);

@@ -18,7 +18,8 @@ from lockstep_runs import Job, Run, corpus, images, small_gpt
 STEPS = 2
 #: What may stand where a name of something is wanted.
 NAMES = {"early_stopping.metric": "eval/accuracy", "eval.metrics": '["perplexity"]', "data.group_by_length": "64",
-         "data.buckets": "[16, 48]", "data.lengths": "[[2, 6, 1]]", "model.head_dim": "4"}
+         "data.buckets": "[16, 48]", "data.lengths": "[[2, 6, 1]]", "model.head_dim": "4",
+         "optimizer.groups": '[{match: "*.bias", weight_decay: 0}]'}
 #: A rank's own file of the same content must make no difference.
 FILES = ("data.path", "data.labels", "data.val_path", "data.val_labels", "tokenizer.vocab", "tokenizer.merges",
          "tokenizer.path", "data.images", "data.val_images", "model.init_from", "model.encoder.from_pretrained",
@@ -71,7 +72,21 @@ def base_configs(campaign):
             small_network(model__name="lenet", model__hidden_sizes=None, optimizer__name="adamw"),
             *(small_network(model__hidden_sizes=None, **model) for model in text_models() + image_models()),
             *document_runs(folder, text, tiny), exported_model(campaign, text, tiny),
-            *captioner_runs(campaign, text, tiny, image_path, label_path)]
+            *captioner_runs(campaign, text, tiny, image_path, label_path), *schedule_runs(), *virtual_runs()]
+
+
+def schedule_runs():
+    """Runs whose learning rate changes in each of the ways, and one with Nesterov's momentum."""
+    schedules = {"cosine": {"scheduler__decay_steps": 5}, "polynomial": {}, "inverse_sqrt": {}, "one_cycle": {}, "wsd": {},
+                 "step": {"scheduler__milestones": [1]}, "plateau": {}}
+    return [small_network(scheduler__name=name, optimizer__momentum=0.9, **own) for name, own in schedules.items()]
+
+
+def virtual_runs():
+    """Runs in the time of another device: the host takes as long as the config states, or as it was measured."""
+    device = {"device__profile": "a100-sxm4-40gb"}
+    return [small_network(**device, device__host__time="stated", device__host__step_ms=1.5),
+            small_network(**device, profile__trace__steps=[1, 2])]
 
 
 def image_runs(folder):
@@ -193,6 +208,8 @@ def other_values(key, row, value, folder, dice):
         return [NAMES[key]]
     if key == "checkpoint.resume":
         return ["auto"]
+    if value == "auto":
+        value = 1  # of numbers that may be chosen
     out = [word for meaning in row["meanings"] for word in meaning.get("enum", [])]
     kinds = [kind for meaning in row["meanings"]
              for kind in (meaning.get("type"), *(choice.get("type") for choice in meaning.get("anyOf", [])))]

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "core/base/error.h"
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"
 #include "core/trace/mode.h"
@@ -34,6 +35,19 @@ struct Scale : Module {
 struct Longest : Evaluator {
   std::string partial(const HostBatch& outputs) const override;      // outputs.at("scores"), outputs.at("mask")
   MetricValues combine(std::span<const std::string> partials, const MetricValues& values) const override;
+};
+
+struct SignMomentum {
+  double learning_rate = 1e-3;                       // the peak of a schedule
+  std::vector<std::string> slots() const { return {"momentum"}; }
+  std::vector<Tensor> scalars(TraceContext& context, std::int64_t /*step*/, double rate) const {
+    return {context.scalar(rate, DType::kF32, "optimizer.rate")};
+  }
+  std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient, std::span<const Tensor> slots,
+                             std::span<const Tensor> scalars) const {
+    const Tensor momentum = slots[0] * 0.9 + gradient * 0.1;
+    return {parameter.value - scalars[0] * sign(momentum), momentum};  // the value, then the slots
+  }
 };
 
 struct Texts : Dataset {
@@ -104,6 +118,29 @@ trainer.evaluate(data, net, {std::make_shared<Longest>()});
   net.rate = 0;
   EXPECT_EQ(once, trainer.evaluate(data, net, {std::make_shared<Longest>()}));
   EXPECT_EQ(Texts().fields().size(), 2U);
+  session.finish();
+}
+
+TEST_F(LibraryPage, ItsOptimizerMovesEachWeightByTheRate) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  struct Net : Module {
+    Linear out{*this, "out", 2, 1};
+    Loss operator()(const Batch& batch) const {
+      const Tensor error = out(batch["x"]) - batch["y"];
+      return {.sum = batch.masked_sum(error * error), .count = batch.count()};
+    }
+  } net;
+Trainer trainer(session, net, SignMomentum{.learning_rate = 1e-2});
+  const auto weight = [&] {
+    const HostTensor host = net.parameters().at("out.weight").get().to_host();
+    return std::vector<float>(host.as<const float>().begin(), host.as<const float>().end());
+  };
+  const std::vector<float> before = weight();
+  const DataLoader data(session, points(8), {.global_batch_size = 8, .micro_batch_size = 4});
+  for (const Batch& batch : trainer.steps(data, 1)) trainer.step(batch, net);
+  const std::vector<float> after = weight();
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(std::abs(after[i] - before[i]), 1e-2, 1e-7);
+  EXPECT_THROW(net.parameters().at("out.wieght"), Error);
   session.finish();
 }
 // clang-format on

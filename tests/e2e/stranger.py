@@ -3,8 +3,8 @@
     python3 -B stranger.py SECONDS IDLE SLOW FUZZED HOST:PORT...
 
 IDLE connections say nothing, SLOW ones a byte each second, FUZZED ones random bytes at once. Who is disconnected calls
-again a second later. Prints one line of JSON: calls, how many were ended by the other side, and the longest time until
-then, in seconds.
+again a second later. Prints one line of JSON: calls, how many were ended by the other side, the longest time until
+then, in seconds, and how often it has looked.
 """
 import json
 import random
@@ -42,7 +42,7 @@ def main(seconds, counts, addresses):
     calls = [Call(kind, addresses[i % len(addresses)])
              for kind, count in zip(("idle", "slow", "fuzzed"), counts) for i in range(count)]
     waiting, selector = list(calls), selectors.DefaultSelector()
-    made = ended = 0
+    made = ended = looks = 0
     longest = 0.0
     end = time.monotonic() + seconds
     while (now := time.monotonic()) < end:
@@ -51,6 +51,7 @@ def main(seconds, counts, addresses):
             call.start(now)
             selector.register(call.socket, selectors.EVENT_READ, call)
             made += 1
+        looks += 1
         for key, _ in selector.select(TICK_S):
             call = key.data
             try:
@@ -73,7 +74,7 @@ def main(seconds, counts, addresses):
                 call.socket.send(b"x" if call.kind == "slow" else fuzzed(dice))
             except OSError:
                 pass  # found above
-    print(json.dumps({"calls": made, "ended": ended, "longest_s": longest}))
+    print(json.dumps({"calls": made, "ended": ended, "longest_s": longest, "looks": looks}))
 
 
 if __name__ == "__main__":

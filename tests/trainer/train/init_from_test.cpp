@@ -54,7 +54,7 @@ TEST_F(InitFrom, TakesOfARunWhatFitsOnlyIfItIsNotStrict) {
   const auto begin = [&](auto& net, TrainerOptions options, bool save = false) {
     Session session(ProcessCall{words, settings, watch}, {});
     Trainer trainer(session, net, AdamW{}, std::move(options));
-    const std::vector<float> first = first_weights(net);
+    std::vector<float> first = first_weights(net);
     if (save) trainer.save();
     session.finish();
     return first;

@@ -14,13 +14,10 @@ namespace lockstep {
 namespace {
 
 /// Null if there is none, or none that can be read: then rows have the same order in both.
-TokenizerPtr tokenizer_of(const std::string& source) {
-  if (!is_hub_folder(source)) {
-    const CheckpointReader file = open_checkpoint(source);
-    const std::string& json = file.trainer().tokenizer;
-    return json.empty() ? nullptr : tokenizer_from_json(json, file.path() + ": the tokenizer");
-  }
-  const std::filesystem::path path = std::filesystem::path(source) / kHubTokenizer;
+TokenizerPtr tokenizer_of(const WeightSource& source) {
+  if (!source.tokenizer_json.empty())
+    return tokenizer_from_json(source.tokenizer_json, source.path + ": the tokenizer");
+  const std::filesystem::path path = std::filesystem::path(source.path) / kHubTokenizer;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return nullptr;
   try {
@@ -53,15 +50,15 @@ InitialValues::InitialValues(const Config& config, const Registry& registry, con
   const ForeignCall call(activity, "reading the weights");
   const std::vector<WeightFolder> sources = weight_folders(Schema(registry), config);
   parts_.reserve(sources.size());
-  for (const WeightFolder& source : sources)
-    parts_.push_back(std::make_shared<Pretrained>(
-        open_weights(source.path), source.format, model,
-        FitOptions{.strict = config.model.strict,
+  for (const WeightFolder& source : sources) {
+    WeightSource weights = open_weights(source.path);
+    FitOptions fit{.strict = config.model.strict,
                    .grow_positions = config.model.grow_positions,
-                   .token_rows = tokenizer == nullptr
-                                     ? std::vector<std::int64_t>()
-                                     : rows_by_text(tokenizer, tokenizer_of(source.path)),
-                   .part = source.part}));
+                   .part = source.part};
+    if (tokenizer != nullptr) fit.token_rows = rows_by_text(tokenizer, tokenizer_of(weights));
+    parts_.push_back(
+        std::make_shared<Pretrained>(std::move(weights), source.format, model, std::move(fit)));
+  }
 }
 
 std::optional<HostTensor> InitialValues::value(const std::string& name) const {

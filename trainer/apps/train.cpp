@@ -397,6 +397,7 @@ std::optional<RateTest> rate_test_of(const LoadedConfig& loaded, const Registry&
   const InitialValues given(config, registry, *model, start.data.tokenizer, runtime.activity());
   if (!given.empty())
     start.spec.values = [&given](const std::string& name) { return given.value(name); };
+  start.spec.options.groups = make_groups(config, registry, *model);
   check_run_memory(config, registry, runtime, start.data, plan);
   Trainer trainer(std::make_unique<Trainer::Parts>(
       session, *model, registry.make_optimizer(config.optimizer), start.spec, std::nullopt));

@@ -37,6 +37,7 @@ WeightSource from_hub_folder(const std::string& path) {
 WeightSource from_checkpoint(const std::string& path) {
   const auto file = std::make_shared<const CheckpointReader>(open_checkpoint(path));
   WeightSource out{.path = file->path()};
+  out.tokenizer_json = file->trainer().tokenizer;
   const std::string model = model_path("");
   for (const TensorEntry& entry : file->tensors()) {
     if (!entry.path.starts_with(model)) continue;

@@ -23,6 +23,7 @@ struct SourceTensor {
 struct WeightSource {
   std::string path = {};  ///< of the folder or the checkpoint file
   std::map<std::string, SourceTensor> tensors = {};
+  std::string tokenizer_json = {};  ///< that a checkpoint has; "" for none, and for a folder
 };
 
 /// Whether `path` is a folder with a config.json: Hugging Face's, not a run's.

@@ -180,6 +180,11 @@ class Runs(EndToEndTest):
         self.assertEqual(self.lockstep("launch", "-n", "2", "--", *words).code, 0)
         self.assertEqual(table.read_bytes(), values)
         self.assertEqual(state(), before)
+        # It trains what the run would train: a group that is none is refused, and one of another decay is another run.
+        self.assertIn("no parameter of the model matches 'nothing*'",
+                      self.lockstep(*words, 'optimizer.groups=[{match: "nothing*", weight_decay: 0}]').err)
+        self.assertEqual(self.lockstep(*words, 'optimizer.groups=[{match: "*", weight_decay: 0.5}]').code, 0)
+        self.assertNotEqual(table.read_bytes(), values)
 
 
 if __name__ == "__main__":

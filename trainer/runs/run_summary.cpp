@@ -42,8 +42,10 @@ std::optional<double> value_in_line(std::string_view line, std::string_view quot
   const void* found = memmem(line.data(), line.size(), quoted_name.data(), quoted_name.size());
   if (found == nullptr) return std::nullopt;
   const char* begin = static_cast<const char*>(found) + quoted_name.size();
+  const char* const end = line.data() + line.size();
+  while (begin != end && *begin == ' ') ++begin;  // written by another program
   double value = 0;
-  const auto [stop, error] = std::from_chars(begin, line.data() + line.size(), value);
+  const auto [stop, error] = std::from_chars(begin, end, value);
   if (error == std::errc{}) return value;
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -73,7 +75,8 @@ class LineReader {
         out_.torn = true;
         return;
       }
-      const bool is_record = line.text.starts_with("{\"step\":") && line.text.ends_with('}');
+      const bool is_record = line.text.starts_with("{\"step\":") && line.text.ends_with('}') &&
+                             std::isfinite(value_in_line(line.text, kStep).value_or(NAN));
       if (!is_record) raise(ErrorKind::kUsage, "{}:{}: is no record of a step", path, line.number);
       add(line.text);
       last = std::move(line.text);

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/thread_pool.h"
 #include "data/files/read_text.h"
+#include "trainer/config/load.h"
 #include "trainer/config/yaml_tree.h"
 #include "trainer/run/run_history.h"
 #include "trainer/run/run_lock.h"

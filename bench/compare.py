@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares lockstep with PyTorch DDP, run in turn (A B A B ...) on the workloads of configs/bench.
 
-    bench/compare.py                                  everything, about ten minutes
+    bench/compare.py                                  everything, more than an hour on two cores
     bench/compare.py --workloads mlp,gpt_micro --precisions fp32 --rounds 5 --json out.json
 
 Prints, per workload and precision, median and minimum step time of both over all rounds, both
@@ -159,6 +159,21 @@ def summary(rows):
                       "median; PSS = lockstep's over torch's"])
 
 
+def processor():
+    """The model of this machine's processor as the kernel names it, and the number of its cores."""
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return {"processor": models[0] if models else "unknown", "cores": os.cpu_count()}
+
+
+def write_json(path, rows, failures, theirs):
+    if not path:
+        return
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"machine": processor(), "rows": rows, "failures": failures,
+                   "openblas_gflops": theirs.blas if theirs else None}, file, indent=1)
+
+
 def times(result):
     return f"{result['median_ms']:>11.2f}/{result['min_ms']:<8.2f}"
 
@@ -223,15 +238,14 @@ def main(arguments=None):
                 continue
             rows.append(row)
             print(report(row) + "\n", flush=True)
+            # After each row, so that an interrupted comparison keeps what it has.
+            write_json(options.json, rows, failures, theirs)
     if rows:
         print(summary(rows))
     print(f"{time.monotonic() - begin:.0f} s")
     for failure in failures:
         print("not measured: " + failure.splitlines()[0])
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": rows, "failures": failures,
-                       "openblas_gflops": theirs.blas if theirs else None}, file, indent=1)
+    write_json(options.json, rows, failures, theirs)
     return 1 if failures else 0
 
 

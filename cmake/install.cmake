@@ -3,7 +3,7 @@
 #   lib/liblockstep.so.<version>, and lib/pkgconfig/lockstep.pc
 #   lib/cmake/lockstep: find_package(lockstep) and the target lockstep::lockstep
 #   include/lockstep: the headers that scripts/public_headers.py finds
-#   share/doc/lockstep: the guide and the examples
+#   share/doc/lockstep: the documents and the examples
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -53,6 +53,7 @@ install(FILES ${PROJECT_BINARY_DIR}/cmake/lockstepConfig.cmake ${PROJECT_BINARY_
   DESTINATION ${package_folder})
 install(FILES ${PROJECT_BINARY_DIR}/cmake/lockstep.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/include/lockstep DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES README.md LIBRARY.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
   PATTERN *.cpp PATTERN *.h PATTERN *.yaml PATTERN *.md PATTERN *.py)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the recipes of ARCHITECTURE.md for adding an op, a model and other parts.
+"""Checks the recipes of docs/contributing/recipes.md for adding an op, a model and other parts.
 
 Usage: check_recipes.py [--root FOLDER] [--count]
 
@@ -130,7 +130,7 @@ def defaults(text):
 
 
 def violations(root):
-    text = (root / "ARCHITECTURE.md").read_text()
+    text = (root / "docs/contributing/recipes.md").read_text()
     for title in (OPS, TABLE):
         if section(text, title) is None:
             yield f"there is no section '{title}'"
@@ -147,7 +147,7 @@ def violations(root):
 
 
 def print_counts(root):
-    text = (root / "ARCHITECTURE.md").read_text()
+    text = (root / "docs/contributing/recipes.md").read_text()
     print(f"{len(points(section(text, OPS)))}  an op")
     for title, (number, _) in rows(section(text, TABLE)).items():
         print(f"{number}  {title}")
@@ -162,7 +162,7 @@ def main():
         print_counts(arguments.root)
     found = sorted(violations(arguments.root))
     for violation in found:
-        print(violation if re.match(r"\S+:\d+:", violation) else f"ARCHITECTURE.md: {violation}")
+        print(violation if re.match(r"\S+:\d+:", violation) else f"docs/contributing/recipes.md: {violation}")
     return 1 if found else 0
 
 

@@ -3,7 +3,7 @@
 // The logarithm of a time is predicted with a Gaussian error: that of the constants, and a residual
 // of which two steps share the more the more alike they are. So what measured steps were off by
 // says what another one will be off by (kriging; equations 2.25 and 2.26 of Rasmussen and Williams,
-// Gaussian Processes for Machine Learning, 2006). docs: FORESEE.md.
+// Gaussian Processes for Machine Learning, 2006). docs/design/cost_model.md.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-"""The commands of CLUSTERS.md under a Slurm of the test's own (slurm_cluster.py), as the page writes them: only the model
+"""The commands of docs/guides/clusters.md under a Slurm of the test's own (slurm_cluster.py), as the page writes them: only the model
 and the numbers of ranks and threads are smaller."""
 import functools
 import os
@@ -13,7 +13,7 @@ from lockstep_runs import EndToEndTest, Run
 from processes import environment
 
 ENDLESS = 10_000_000
-PAGE = Path(__file__).parents[2] / "CLUSTERS.md"
+PAGE = Path(__file__).parents[2] / "docs/guides/clusters.md"
 
 
 small_mlp = functools.partial(lockstep_runs.small_mlp, training__max_steps=ENDLESS, training__global_batch_size=24,

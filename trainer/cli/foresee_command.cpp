@@ -124,7 +124,7 @@ CliCommand foresee_command() {
       .max_rest = CliCommand::kAnyNumber,
       .help = "predict how long a training step takes on devices that are not here",
       .details =
-          "Nothing is trained, and no tensor gets memory. FORESEE.md has the model's formulas\n"
+          "Nothing is trained, and no tensor gets memory. docs/guides/foresight.md says more\n"
           "and what its predictions are worth. A part of the time follows from the data sheet\n"
           "alone, the rest from constants that were fitted to published times, or from figures\n"
           "that the profile marks as estimates (assumed).\n"

@@ -1,4 +1,4 @@
-// The code of LIBRARY.md, line by line: it compiles, and runs in training and evaluation.
+// The code of docs/guides/own_model.md, line by line: it compiles, and runs in training and evaluation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -161,7 +161,7 @@ TEST_F(LibraryPage, ShowsNoOtherCodeThanThis) {
   const std::set<std::string> compiled(here.begin(), here.end());
   bool is_code = false;
   int found = 0;
-  for (const std::string& line : lines_of("LIBRARY.md")) {
+  for (const std::string& line : lines_of("docs/guides/own_model.md")) {
     if (line.starts_with("```")) {
       is_code = line == "```cpp";
     } else if (is_code) {

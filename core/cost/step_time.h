@@ -1,4 +1,5 @@
-// The cost model: how long a training step takes on devices of a profile. docs/design/cost_model.md.
+// The cost model: how long a training step takes on devices of a profile.
+// docs/design/cost_model.md.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Groups: what may stand in the body of a kFusion node, and what each value of it is to the kernel.
-// The fusion pass makes nothing else, and kernels run all of it. docs/design/kernels.md says how group,
-// fusion, nest and bundle belong together.
+// The fusion pass makes nothing else, and kernels run all of it. docs/design/kernels.md says how
+// group, fusion, nest and bundle belong together.
 //
 // A group runs over a domain {shape = D, axis = r}: rows are D[0..r), columns D[r..rank). Its body
 // takes the operands in order and returns the results in order: the node itself is result 0,

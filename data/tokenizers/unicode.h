@@ -3,8 +3,8 @@
 //
 // Its parts follow different versions of Unicode. ICU 72 follows 15.0 and has the version that
 // introduced each character (u_charAge); for a part, later characters do not exist. Characters
-// newer than ICU's, and the few that changed, are in tables. docs/guides/tokenizers.md lists the remaining
-// differences.
+// newer than ICU's, and the few that changed, are in tables. docs/guides/tokenizers.md lists the
+// remaining differences.
 //
 //   8.0   punctuation, all of BertNormalizer but lower case (crate unicode_categories 0.1.1)
 //   9.0   normalization forms, StripAccents (crate unicode-normalization-alignments 0.1.12)

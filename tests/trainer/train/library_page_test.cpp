@@ -1,4 +1,5 @@
-// The code of docs/guides/own_model.md, line by line: it compiles, and runs in training and evaluation.
+// The code of docs/guides/own_model.md, line by line: it compiles, and runs in training and
+// evaluation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

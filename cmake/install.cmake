@@ -3,6 +3,7 @@
 #   lib/liblockstep.so.<version>, and lib/pkgconfig/lockstep.pc
 #   lib/cmake/lockstep: find_package(lockstep) and the target lockstep::lockstep
 #   include/lockstep: the headers that scripts/public_headers.py finds
+#   share/lockstep/configs: configs to begin with
 #   share/doc/lockstep: the documents and the examples
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -55,5 +56,6 @@ install(FILES ${PROJECT_BINARY_DIR}/cmake/lockstep.pc DESTINATION ${CMAKE_INSTAL
 install(DIRECTORY ${PROJECT_BINARY_DIR}/include/lockstep DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/lockstep)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
   PATTERN *.cpp PATTERN *.h PATTERN *.yaml PATTERN *.md PATTERN *.py)

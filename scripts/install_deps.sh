@@ -30,6 +30,7 @@ test_packages=(
   python3-pil  # another reader of images
   iproute2 mount  # hosts of tests that span nodes
   slurm-wlm munge  # their scheduler
+  mmdebstrap dpkg-dev  # a fresh Debian for the package
   procps git clang-format clang-tidy-19
 )
 

@@ -1,6 +1,6 @@
 // The library in one header: what a program with a model, a dataset or an op of its own includes.
 // Every header that this one includes, directly or not, is public and is installed with it; the
-// others are not. CONTRIBUTING.md tells how a header becomes public.
+// others are not. docs/contributing/build.md tells how a header becomes public.
 #pragma once
 
 #include "core/base/rng.h"

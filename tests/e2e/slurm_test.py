@@ -1,5 +1,5 @@
-"""The commands of docs/guides/clusters.md under a Slurm of the test's own (slurm_cluster.py), as the page writes them: only the model
-and the numbers of ranks and threads are smaller."""
+"""The commands of docs/guides/slurm.md under a Slurm of the test's own (slurm_cluster.py), as the page writes them: only
+the model and the numbers of ranks and threads are smaller."""
 import functools
 import os
 import re
@@ -13,7 +13,7 @@ from lockstep_runs import EndToEndTest, Run
 from processes import environment
 
 ENDLESS = 10_000_000
-PAGE = Path(__file__).parents[2] / "docs/guides/clusters.md"
+PAGE = Path(__file__).parents[2] / "docs/guides/slurm.md"
 
 
 small_mlp = functools.partial(lockstep_runs.small_mlp, training__max_steps=ENDLESS, training__global_batch_size=24,
@@ -22,9 +22,8 @@ small_mlp = functools.partial(lockstep_runs.small_mlp, training__max_steps=ENDLE
 
 
 def page_blocks():
-    """The code blocks of the page's section on Slurm: two scripts with commands between, and srun."""
-    section = PAGE.read_text().split("## Slurm\n")[1].split("\n## ")[0]
-    return re.findall(r"^```\n(.*?)^```$", section, re.M | re.S)
+    """The page's blocks of commands: a script, commands, a script of a job array, and srun."""
+    return re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
 
 
 class Slurm(EndToEndTest):

@@ -1,8 +1,9 @@
-// The code of docs/guides/own_model.md, line by line: it compiles, and runs in training and
-// evaluation.
+// The code of docs/guides/own_model.md and own_parts.md, line by line: it compiles, runs and
+// trains.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <set>
@@ -100,9 +101,9 @@ return {.sum = batch.masked_sum(losses),             // differentiated; sums, no
   Linear out{*this, "out", 2, 1};
 };
 
-struct LibraryPage : UserProgram {};
+struct OwnModelPage : UserProgram {};
 
-TEST_F(LibraryPage, ItsCodeTrainsAndEvaluates) {
+TEST_F(OwnModelPage, ItsCodeTrainsAndEvaluates) {
   Session session(ProcessCall{words, settings, watch}, {});
   const HostTensor values = HostTensor::of(Shape{2}, std::vector<float>{1, 2});
 const Tensor table = session.tensor(values, "table");                      // before the step: many numbers
@@ -122,7 +123,7 @@ trainer.evaluate(data, net, {std::make_shared<Longest>()});
   session.finish();
 }
 
-TEST_F(LibraryPage, ItsOptimizerMovesEachWeightByTheRate) {
+TEST_F(OwnModelPage, ItsOptimizerMovesEachWeightByTheRate) {
   Session session(ProcessCall{words, settings, watch}, {});
   struct Net : Module {
     Linear out{*this, "out", 2, 1};
@@ -157,20 +158,40 @@ std::vector<std::string> lines_of(const std::string& path) {
   return out;
 }
 
-TEST_F(LibraryPage, ShowsNoOtherCodeThanThis) {
-  const std::vector<std::string> here = lines_of("tests/trainer/train/library_page_test.cpp");
-  const std::set<std::string> compiled(here.begin(), here.end());
+/// The lines of a page's blocks whose first line is `fence`.
+std::vector<std::string> lines_in_blocks(const std::string& page, const std::string& fence) {
+  std::vector<std::string> out;
   bool is_code = false;
-  int found = 0;
-  for (const std::string& line : lines_of("docs/guides/own_model.md")) {
+  for (const std::string& line : lines_of(page)) {
     if (line.starts_with("```")) {
-      is_code = line == "```cpp";
+      is_code = line == fence;
     } else if (is_code) {
-      EXPECT_TRUE(compiled.contains(line)) << line;
-      ++found;
+      out.push_back(line);
     }
   }
-  EXPECT_GT(found, 30);
+  return out;
+}
+
+TEST_F(OwnModelPage, ShowsNoOtherCodeThanThis) {
+  const std::vector<std::string> here = lines_of("tests/trainer/train/own_model_page_test.cpp");
+  std::set<std::string> compiled(here.begin(), here.end());
+  for (const std::string& line : lines_of("examples/own_command/main.cpp")) compiled.insert(line);
+  for (const auto& [page, least] :
+       {std::pair("own_model.md", 25U), std::pair("own_parts.md", 15U)}) {
+    const std::vector<std::string> shown =
+        lines_in_blocks(std::string("docs/guides/") + page, "```cpp");
+    for (const std::string& line : shown)
+      EXPECT_TRUE(compiled.contains(line)) << page << ": " << line;
+    EXPECT_GT(shown.size(), least) << page;
+  }
+}
+
+TEST_F(OwnModelPage, BeginsWithTheExampleAsItIs) {
+  const std::vector<std::string> shown =
+      lines_in_blocks("docs/guides/own_model.md", "```cpp file=main.cpp");
+  const std::vector<std::string> example = lines_of("examples/own_model/main.cpp");
+  const auto begin = std::find(example.begin(), example.end(), "#include <lockstep/lockstep.h>");
+  EXPECT_EQ(shown, std::vector<std::string>(begin, example.end()));
 }
 
 }  // namespace

@@ -1,14 +1,64 @@
-"""The program that the README shows is the example."""
+"""What README.md shows is what the tree has: code, speeds, picture and commands."""
+import json
 import re
 import sys
+import unittest
+import xml.etree.ElementTree
 from pathlib import Path
 
-root = Path(__file__).resolve().parents[2]
-shown = re.findall(r"```cpp\n(.*?)```", (root / "README.md").read_text(), re.S)
-program = (root / "examples/own_model/main.cpp").read_text()
-program = program[program.index("#include <lockstep/lockstep.h>"):]
-if shown != [program]:
-    sys.exit("README.md does not show examples/own_model/main.cpp as it is")
-lines = [line for line in program.splitlines() if line.strip()]
-if len(lines) > 45:
-    sys.exit(f"the example has {len(lines)} lines of code, which is more than one reads at a glance")
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import parts_picture  # noqa: E402
+import speed_table  # noqa: E402
+
+README = (ROOT / "README.md").read_text()
+MEASURED = {"machine": {}, "rows": [{
+    "workload": "mlp", "precision": "fp32", "ranks": 2, "load_before": 0, "ledger": [],
+    "lockstep": {"steps": 2, "median_ms": 200, "min_ms": 1.25, "round_median_ms": [1, 2], "pss_bytes": 1, "x": 0},
+    "torch": {"steps": 2, "median_ms": 300, "min_ms": 12.5, "round_median_ms": [1, 2], "pss_bytes": 4, "x": 0}}]}
+
+
+class Readme(unittest.TestCase):
+    def test_its_program_is_the_example(self):
+        """Struct and loop, as they stand in the program that is compiled and run by own_model_test.py."""
+        program = (ROOT / "examples/own_model/main.cpp").read_text()
+        (shown,) = re.findall(r"```cpp\n(.*?)```", README, re.S)
+        parts = re.split(r"\n\n(?=\S)", shown)
+        for part in parts:
+            self.assertIn(f"\n\n{part.rstrip()}\n", program)
+        self.assertTrue(parts[0].startswith("struct Net : Module {") and parts[-1].startswith("int main("))
+        lines = [line for line in shown.splitlines() if line.strip()]
+        self.assertLessEqual(len(lines), 25)
+        lines = [line for line in program[program.index("#include"):].splitlines() if line.strip()]
+        self.assertLessEqual(len(lines), 45, "more than one reads at a glance")
+
+    def test_its_speeds_are_the_measured_ones(self):
+        measured = json.loads((ROOT / speed_table.MEASURED).read_text())
+        self.assertEqual(speed_table.with_table(README, measured), README, "run scripts/speed_table.py")
+        self.assertIn(measured["machine"]["processor"], README)
+        self.assertEqual(speed_table.trimmed(measured), measured)
+
+    def test_a_table_of_speeds(self):
+        page = f"a\n{speed_table.BEGIN}\nold\n{speed_table.END}\nb\n"
+        new = speed_table.with_table(page, MEASURED)
+        self.assertIn("| fp32 | 200 (least 1.25) | 300 (least 12.5) | 1.5 (least 10.0) | 25 % |\n", new)
+        self.assertNotIn("old", new)
+        self.assertEqual(speed_table.with_table(new, MEASURED), new)
+        self.assertNotIn("ledger", speed_table.trimmed(MEASURED)["rows"][0])
+
+    def test_its_picture_is_current(self):
+        picture = parts_picture.picture()
+        self.assertEqual((ROOT / "docs/pictures/parts.svg").read_text(), picture, "run scripts/parts_picture.py")
+        xml.etree.ElementTree.fromstring(picture)
+        self.assertIn("docs/pictures/parts.svg", README)
+
+    def test_its_two_commands_exist(self):
+        (commands,) = re.findall(r"## Two commands\n.*?```sh\n(.*?)```", README, re.S)
+        self.assertEqual([line.split()[0] for line in commands.splitlines()], ["scripts/run.sh", "scripts/test.sh"])
+        for command in ("run.sh", "test.sh"):
+            self.assertTrue((ROOT / "scripts" / command).stat().st_mode & 0o100)
+        self.assertIn("scripts/test.sh", (ROOT / ".ci/run").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,87 @@
+"""The tables of docs/start/from_*.md: keys of ours exist, commands and their options too, and words of others have the
+keys that a config's error names."""
+import json
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from run_pages import keys_of_schema
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs/start").glob("from_*.md"))
+LOCKSTEP = sys.argv.pop(1) if len(sys.argv) > 1 else "lockstep"
+
+
+def run(*words):
+    answer = subprocess.run([LOCKSTEP, *words], capture_output=True, text=True)
+    return answer.stdout + answer.stderr
+
+
+def rows(page):
+    """(their cell, our cell) of all tables"""
+    for line in page.read_text().splitlines():
+        cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+        if line.startswith("|") and len(cells) == 2 and not cells[0].startswith("---"):
+            yield cells[0].strip(), cells[1].strip()
+
+
+def codes(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+class Words(unittest.TestCase):
+    def each_row(self):
+        self.assertEqual(len(PAGES), 4)
+        for page in PAGES:
+            found = list(rows(page))
+            self.assertGreater(len(found), 15, page.name)
+            for theirs, ours in found:
+                with self.subTest(page=page.name, theirs=theirs):
+                    yield theirs, ours
+
+    def test_keys_exist(self):
+        schema = json.loads(run("config", "schema", "--json"))
+        keys = keys_of_schema(schema)
+        for _, ours in self.each_row():
+            for code in codes(ours):
+                key = re.match(r"([a-z_]+)\.[a-z_.]+", code)
+                if key and key[1] in schema["properties"]:
+                    self.assertIn(key[0].rstrip("."), keys)
+
+    def test_commands_and_options_exist(self):
+        commands = re.findall(r"^  ([a-z-]+(?: [a-z]+)?)  +\w", run("--help"), re.M)
+        for _, ours in self.each_row():
+            for code in codes(ours):
+                if not code.startswith("lockstep "):
+                    continue
+                words = code.split()
+                command = [words[1:3]] if " ".join(words[1:3]) in commands else [words[1:2]]
+                self.assertIn(" ".join(command[0]), commands)
+                text = run(*command[0], "--help")
+                for option in re.findall(r"(?<=\s)--[a-z-]+", code):
+                    self.assertRegex(text, rf"{option}\b")
+
+    def test_words_of_others_have_the_keys_of_errors(self):
+        source = (ROOT / "trainer/config/words_of_others.cpp").read_text()
+        table = source[source.index("to_array"):]
+        known = {row[0]: "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', row[1]))
+                 for row in re.findall(r'\{"(\w+)",((?:\s*"(?:[^"\\]|\\.)*")+)\}', table)}
+        self.assertGreater(len(known), 40)
+        seen = set()
+        for theirs, ours in self.each_row():
+            for code in codes(theirs):
+                word = re.match(r"\w+", code)[0]
+                if word not in known or " x " in theirs:
+                    continue
+                seen.add(word)
+                key = known[word] if " " not in known[word] else re.search(r"'([a-z_.]+)'", known[word])
+                key = key if isinstance(key, str) or not key else key[1]
+                if key:
+                    self.assertTrue(any(code.startswith(key) for code in codes(ours)), f"{word} is {key}")
+        self.assertGreater(len(seen), 25)
+
+
+if __name__ == "__main__":
+    unittest.main()

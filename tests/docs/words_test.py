@@ -44,7 +44,7 @@ class Words(unittest.TestCase):
             for code in codes(ours):
                 key = re.match(r"([a-z_]+)\.[a-z_.]+", code)
                 if key and key[1] in schema["properties"]:
-                    self.assertIn(key[0].rstrip("."), keys)
+                    self.assertTrue(key[0].rstrip(".") in keys, f"there is no key {key[0]}")
 
     def test_commands_and_options_exist(self):
         commands = re.findall(r"^  ([a-z-]+(?: [a-z]+)?)  +\w", run("--help"), re.M)
@@ -68,7 +68,7 @@ class Words(unittest.TestCase):
         seen = set()
         for theirs, ours in self.rows:
             for code in codes(theirs):
-                word = re.match(r"\w+", code)[0]
+                word = re.match(r"\w*", code)[0]
                 if word not in known or " x " in theirs:
                     continue
                 seen.add(word)

@@ -12,7 +12,7 @@ std::vector<CliCommand> all_commands() {
         std::vector{runs_command(), compare_command(), export_metrics_command()}, move_commands(),
         std::vector{profile_command(), report_command(), trace_command(), calibrate_command(),
                     doctor_command(), models_command(), foresee_command(), devices_command(),
-                    version_command()}})
+                    version_command(), reference_command()}})
     out.insert(out.end(), group.begin(), group.end());
   return out;
 }

@@ -36,5 +36,6 @@ CliCommand models_command();
 CliCommand foresee_command();
 CliCommand devices_command();
 CliCommand version_command();
+CliCommand reference_command();
 
 }  // namespace lockstep

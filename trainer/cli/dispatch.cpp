@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "trainer/cli/commands.h"
+#include "trainer/cli/exit_codes.h"
 #include "trainer/cli/standard_output.h"
 #include "trainer/job/report_errors.h"
 
@@ -32,11 +33,9 @@ std::string overview(std::span<const CliCommand> commands) {
       "usage: lockstep COMMAND ...\n\n";
   for (const CliCommand& command : commands)
     out += fmt::format("  {:<17} {}\n", command.name, command.help);
-  out +=
-      "\n`lockstep COMMAND --help` tells more, `lockstep --version` the version.\n"
-      "exit codes: 0 ok, 1 internal error, 2 usage or config, 3 data, 4 checkpoint,\n"
-      "5 non-finite, 6 out of memory (device or host), 7 stalled, lost or diverging\n"
-      "rank, 8 failed points of a sweep, 75 preempted and saved\n";
+  out += "\n`lockstep COMMAND --help` tells more, `lockstep --version` the version.\nexit codes:\n";
+  for (const ExitCode& code : exit_codes())
+    out += fmt::format("  {:>2}  {}\n", code.code, code.meaning);
   return out;
 }
 

@@ -264,6 +264,27 @@ std::string config_schema_json(const Registry& registry) {
   return out.dump(2) + "\n";
 }
 
+std::string config_keys_json(const Registry& registry) {
+  const Schema schema(registry);
+  OrderedJson out = OrderedJson::array();
+  for (const KeyOfRows& merged : merge_rows(schema)) {
+    const ConfigKey& key = *merged.key;
+    OrderedJson row{{"section", key.section},
+                    {"path", key.path},
+                    {"aliases", key.aliases},
+                    {"type", key.type_text()},
+                    {"default", merged.default_text()},
+                    {"required", key.required},
+                    {"unit", key.unit},
+                    {"doc", key.doc},
+                    {"per_rank", key.per_rank},
+                    {"since", key.since}};
+    if (merged.when) row["only_with"] = {{merged.when->key, merged.when->values}};
+    out.push_back(std::move(row));
+  }
+  return out.dump(1);
+}
+
 std::vector<std::string> config_diff(const Config& before, const Config& after,
                                      const Registry& registry) {
   const Schema schema(registry);

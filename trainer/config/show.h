@@ -23,6 +23,10 @@ std::string config_schema_text(const Registry& registry);
 /// the values of another key with which it has an effect.
 std::string config_schema_json(const Registry& registry);
 
+/// The same as a JSON list of rows, from which scripts/make_reference.py makes the pages of
+/// docs/reference/config.
+std::string config_keys_json(const Registry& registry);
+
 /// The changes, one line per key: "optimizer.learning_rate: 0.001 -> 0.0003"; "(none)" stands for a
 /// key that has no effect on one side.
 std::vector<std::string> config_diff(const Config& before, const Config& after,

@@ -143,6 +143,7 @@ struct Key {
   bool per_rank = false;      ///< may differ between the ranks of one job: no result depends on it
   /// Of a list: the name of an empty one instead of []; of an integer: of 0, beyond its range.
   std::string empty_word = "";
+  std::string_view since = "0.1.0";  ///< the first version that has it
   bool file = false;  ///< names files that the run reads; they must be equal on all ranks
   /// Reaches the part of the struct that has `member`, see nested(); null: the struct itself.
   void* (*part)(void* object) = nullptr;

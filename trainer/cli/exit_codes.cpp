@@ -1,0 +1,46 @@
+#include "trainer/cli/exit_codes.h"
+
+#include <array>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+/// Without `default`: a new kind does not compile until it has a meaning here.
+constexpr std::string_view meaning_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInternal: return "internal error: a bug of lockstep";
+    case ErrorKind::kUsage: return "usage or config";
+    case ErrorKind::kData: return "data: a dataset, tokenizer or corpus file";
+    case ErrorKind::kCheckpoint: return "checkpoint: cannot be written, found or trusted";
+    case ErrorKind::kNonFinite: return "NaN or infinity in the loss or the gradients";
+    case ErrorKind::kOutOfMemory: return "out of memory (device or host)";
+    case ErrorKind::kPeer: return "stalled, lost or diverging rank";
+    case ErrorKind::kPreempted: return "preempted and saved: start again to go on";
+  }
+  return {};
+}
+
+constexpr ExitCode row(ErrorKind kind) {
+  return {static_cast<int>(kind), meaning_of(kind)};
+}
+
+constexpr std::array kExitCodes{ExitCode{0, "ok"},
+                                row(ErrorKind::kInternal),
+                                row(ErrorKind::kUsage),
+                                row(ErrorKind::kData),
+                                row(ErrorKind::kCheckpoint),
+                                row(ErrorKind::kNonFinite),
+                                row(ErrorKind::kOutOfMemory),
+                                row(ErrorKind::kPeer),
+                                ExitCode{8, "failed points of a sweep"},
+                                row(ErrorKind::kPreempted)};
+
+}  // namespace
+
+std::span<const ExitCode> exit_codes() {
+  return kExitCodes;
+}
+
+}  // namespace lockstep

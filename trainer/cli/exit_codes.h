@@ -1,0 +1,17 @@
+// The exit codes of `lockstep`: the table that `lockstep --help` and the reference pages print.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace lockstep {
+
+struct ExitCode {
+  int code;
+  std::string_view meaning;  ///< a phrase
+};
+
+/// In ascending order: 0, every ErrorKind, and those of single commands.
+std::span<const ExitCode> exit_codes();
+
+}  // namespace lockstep

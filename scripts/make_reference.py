@@ -213,7 +213,7 @@ _lockstep() {
         COMPREPLY=($(compgen -S = -W "@keys@" -- "$cur"))
         return
       fi
-      COMPREPLY=($(compgen -f -X '!*.y?(a)ml' -- "$cur") $(compgen -d -S / -- "$cur")) ;;
+      COMPREPLY=($(compgen -f -- "$cur" | grep -E '\.ya?ml$') $(compgen -d -S / -- "$cur")) ;;
     *) COMPREPLY=($(compgen -W "$runs" -- "$cur") $(compgen -f -- "$cur")) ;;
   esac
 }

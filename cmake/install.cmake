@@ -5,6 +5,7 @@
 #   include/lockstep: the headers that scripts/public_headers.py finds
 #   share/lockstep/configs: configs to begin with
 #   share/doc/lockstep: the documents and the examples
+# Man pages and completions are in install_reference.cmake.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

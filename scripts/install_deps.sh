@@ -31,6 +31,7 @@ test_packages=(
   iproute2 mount  # hosts of tests that span nodes
   slurm-wlm munge  # their scheduler
   mmdebstrap dpkg-dev  # a fresh Debian for the package
+  man-db groff zsh  # read man pages and completions
   procps git clang-format clang-tidy-19
 )
 

@@ -221,34 +221,88 @@ complete -o filenames -F _lockstep lockstep
 '''
 
 
+ZSH = r"""#compdef lockstep
+# zsh completion of lockstep
+local -A groups options
+local -a found
+local command=$words[2] place=2
+groups=(
+@groups@
+)
+options=(
+@options@
+)
+if ((CURRENT == 2)); then
+  compadd -- @first@
+  return
+fi
+if ((${+groups[$command]})); then
+  if ((CURRENT == 3)); then
+    compadd -- ${=groups[$command]}
+    return
+  fi
+  command+=" $words[3]"
+  place=3
+fi
+((${+options[$command]})) || return 1
+if [[ $words[CURRENT] == *=* ]]; then
+  compset -P '*='
+  _files
+elif [[ $words[CURRENT] == -* ]]; then
+  compadd -- ${=options[$command]} --help
+else
+  case $command in
+    (@with_keys@)
+      if ((CURRENT > place + 1)); then
+        compadd -S = -- @keys@
+      else
+        _files -g '*.(yaml|yml)'
+      fi ;;
+    (*)
+      found=(runs/*(N/:t))
+      ((${#found})) && compadd -- $found
+      _files ;;
+  esac
+fi
+"""
+
+
+def command_words(data):
+    """The first words, the second words by the first, the options by the command, the commands that take keys, and
+    the keys."""
+    groups, options = {}, {}
+    for command in data["commands"]:
+        word, _, second = command["name"].partition(" ")
+        groups.setdefault(word, []).extend([second] if second else [])
+        options[command["name"]] = ["--" + option["name"] for option in command["options"]]
+    with_keys = [c["name"] for c in data["commands"] if c["positionals"][:1] == ["CONFIG"] and "key.path" in c["rest"]]
+    keys = list(dict.fromkeys(row["path"] for row in data["config"]))
+    return groups, options, with_keys, keys
+
+
+def filled(text, values):
+    for mark, value in values.items():
+        text = text.replace(f"@{mark}@", value)
+    return text
+
+
 def bash_completion(data):
-    groups, first, options = {}, [], ""
-    for c in data["commands"]:
-        word, _, second = c["name"].partition(" ")
-        if word not in first:
-            first.append(word)
-        if second:
-            groups.setdefault(word, []).append(second)
-        words = " ".join("--" + o["name"] for o in c["options"])
-        options += f'    "{c["name"]}") options="{words}" ;;\n'
+    groups, options, with_keys, keys = command_words(data)
     group_text = "".join(
         f'    {word})\n      ((COMP_CWORD == 2)) && {{ COMPREPLY=($(compgen -W "{" ".join(seconds)}" -- "$cur")); return; }}\n'
-        f'      command="$first ${{COMP_WORDS[2]}}" ;;\n' for word, seconds in groups.items())
-    with_keys = "|".join(f'"{c["name"]}"' for c in data["commands"]
-                         if c["positionals"][:1] == ["CONFIG"] and "key.path" in c["rest"])
-    keys = " ".join(dict.fromkeys(row["path"] for row in data["config"]))
-    text = BASH
-    for mark, value in {"first": " ".join(first), "groups": group_text.rstrip(), "options": options.rstrip(),
-                        "with_keys": with_keys, "keys": keys}.items():
-        text = text.replace(f"@{mark}@", value)
-    return "\n".join(line for line in text.split("\n")) 
+        f'      command="$first ${{COMP_WORDS[2]}}" ;;\n' for word, seconds in groups.items() if seconds)
+    option_text = "\n".join(f'    "{name}") options="{" ".join(words)}" ;;' for name, words in options.items())
+    return filled(BASH, {"first": " ".join(groups), "groups": group_text.rstrip(), "options": option_text,
+                         "with_keys": "|".join(f'"{name}"' for name in with_keys), "keys": " ".join(keys)})
 
 
 def zsh_completion(data):
-    return ("#compdef lockstep\n# zsh completion of lockstep: that of bash, called through bashcompinit\n"
-            "autoload -Uz bashcompinit && bashcompinit\n" +
-            bash_completion(data) + "_bash_complete -o filenames -F _lockstep_bash\n").replace(
-                "_lockstep()", "_lockstep_bash()").replace("complete -o filenames -F _lockstep lockstep\n", "")
+    groups, options, with_keys, keys = command_words(data)
+    return filled(ZSH, {
+        "first": " ".join(groups), "keys": " ".join(keys),
+        "groups": "\n".join(f'  "{word}" "{" ".join(seconds)}"' for word, seconds in groups.items() if seconds),
+        "options": "\n".join(f'  "{name}" "{" ".join(words)}"' for name, words in options.items()),
+        "with_keys": "|".join(f'"{name}"' for name in with_keys)})
 
 
 def main():

@@ -4,6 +4,7 @@ pkg-config, the public headers, the shared library; alone and under mpirun.
 Usage: install_test.py BUILD_FOLDER MPIRUN [unittest arguments]
 """
 
+import json
 import os
 import pathlib
 import re
@@ -142,6 +143,15 @@ class Installed(unittest.TestCase):
         installed = {path.relative_to(include).as_posix() for path in include.rglob("*") if path.is_file()}
         wanted = {f"lockstep/{public_headers.installed_path(path)}" for path in public_headers.closure(ROOT)}
         self.assertEqual(installed, wanted)
+
+    def test_man_pages_and_completions_are_installed(self):
+        commands = [command["name"].replace(" ", "-")
+                    for command in json.loads(run(self.prefix / "bin" / "lockstep", "reference"))["commands"]]
+        share = self.prefix / "share"
+        self.assertEqual({page.name for page in (share / "man/man1").iterdir()},
+                         {"lockstep.1"} | {f"lockstep-{name}.1" for name in commands})
+        self.assertIn("-F _lockstep lockstep", (share / "bash-completion/completions/lockstep").read_text())
+        self.assertTrue((share / "zsh/site-functions/_lockstep").read_text().startswith("#compdef lockstep\n"))
 
 
 if __name__ == "__main__":

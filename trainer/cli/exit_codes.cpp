@@ -34,7 +34,7 @@ constexpr std::array kExitCodes{ExitCode{0, "ok"},
                                 row(ErrorKind::kNonFinite),
                                 row(ErrorKind::kOutOfMemory),
                                 row(ErrorKind::kPeer),
-                                ExitCode{8, "failed points of a sweep"},
+                                ExitCode{kPointsFailedExit, "failed points of a sweep"},
                                 row(ErrorKind::kPreempted)};
 
 }  // namespace

@@ -11,6 +11,9 @@ struct ExitCode {
   std::string_view meaning;  ///< a phrase
 };
 
+/// Of `sweep`, which is no error: some of its points failed.
+inline constexpr int kPointsFailedExit = 8;
+
 /// In ascending order: 0, every ErrorKind, and those of single commands.
 std::span<const ExitCode> exit_codes();
 

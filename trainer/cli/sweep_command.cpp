@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
 #include "trainer/cli/commands.h"
+#include "trainer/cli/exit_codes.h"
 #include "trainer/run/run_lock.h"
 #include "trainer/sweep/journal.h"
 #include "trainer/sweep/plan.h"
@@ -19,7 +20,6 @@ namespace fs = std::filesystem;
 constexpr int kMostJobs = 1024;
 constexpr int kMostDraws = 10'000;
 constexpr int kMostHalving = 100;
-constexpr int kPointsFailed = 8;  ///< exit code: something was found
 constexpr int kEndedAtOnce = 128 + 2;
 
 SweepRequest request_of(const CommandCall& call) {
@@ -102,7 +102,7 @@ int run_sweep_command(const CommandCall& call) {
     case SweepEnd::kInterrupted: call.out << go_on << "\n"; return kEndedAtOnce;
   }
   for (const JournalPoint& point : journal.points)
-    if (point.state == PointState::kFailed) return kPointsFailed;
+    if (point.state == PointState::kFailed) return kPointsFailedExit;
   return 0;
 }
 

@@ -26,21 +26,21 @@ constexpr ExitCode row(ErrorKind kind) {
   return {static_cast<int>(kind), meaning_of(kind)};
 }
 
-constexpr std::array kExitCodes{ExitCode{0, "ok"},
-                                row(ErrorKind::kInternal),
-                                row(ErrorKind::kUsage),
-                                row(ErrorKind::kData),
-                                row(ErrorKind::kCheckpoint),
-                                row(ErrorKind::kNonFinite),
-                                row(ErrorKind::kOutOfMemory),
-                                row(ErrorKind::kPeer),
-                                ExitCode{kPointsFailedExit, "failed points of a sweep"},
-                                row(ErrorKind::kPreempted)};
+constexpr std::array kAllExitCodes{ExitCode{0, "ok"},
+                                   row(ErrorKind::kInternal),
+                                   row(ErrorKind::kUsage),
+                                   row(ErrorKind::kData),
+                                   row(ErrorKind::kCheckpoint),
+                                   row(ErrorKind::kNonFinite),
+                                   row(ErrorKind::kOutOfMemory),
+                                   row(ErrorKind::kPeer),
+                                   ExitCode{kPointsFailedExit, "failed points of a sweep"},
+                                   row(ErrorKind::kPreempted)};
 
 }  // namespace
 
 std::span<const ExitCode> exit_codes() {
-  return kExitCodes;
+  return kAllExitCodes;
 }
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@ and completions.
   scripts/make_reference.py LOCKSTEP --install FOLDER   writes man1/, completions/lockstep and site-functions/_lockstep
 """
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -24,6 +25,12 @@ def cell(text):
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def wrapped(text):
+    """Lines of at most 118 columns, none of which begins with what Markdown takes for a quote, a list or a title."""
+    bound = re.sub(r" (?=>|[-+*#] |\d+[.)] )", "\u00a0", text)
+    return "\n".join(textwrap.wrap(bound, 118, break_long_words=False, break_on_hyphens=False)).replace("\u00a0", " ")
 
 
 def slug(name):
@@ -48,7 +55,7 @@ def commands_pages(data):
              "takes `--help`.\n\n" + table(["command", "what it does"], rows) +
              "\nWhat a command returns: [exit codes](exit_codes.md).\n"}
     for c in data["commands"]:
-        text = f"# lockstep {c['name']}\n{MARK}\nFor whoever calls `lockstep {c['name']}`: {cell(c['help'])}.\n\n"
+        text = f"# lockstep {c['name']}\n{MARK}\n" + wrapped(f"For whoever calls `lockstep {c['name']}`: {cell(c['help'])}.") + "\n\n"
         text += "```text\n" + "\n".join(textwrap.wrap(c["usage"], 100, subsequent_indent="    ")) + "\n```\n"
         if c["details"]:
             text += f"\n{c['details'].strip()}\n" if "\n  " not in c["details"] else \
@@ -75,8 +82,8 @@ def key_text(row):
     facts += [condition(row)] if condition(row) else []
     facts += ["also written " + ", ".join(f"`{a}`" for a in row["aliases"])] if row["aliases"] else []
     facts += ["since " + row["since"]]
-    body = "\n".join(textwrap.wrap(row["doc"], 118, break_long_words=False, break_on_hyphens=False))
-    return f"**`{row['path']}`**: " + "; ".join(facts).replace("<", "&lt;") + ".\n" + body.replace("<", "&lt;") + "\n\n"
+    head = f"**`{row['path']}`**: " + "; ".join(facts) + "."
+    return "\n".join(wrapped(text.replace("<", "&lt;")) for text in (head, row["doc"])) + "\n\n"
 
 
 def split(title, opening, back, blocks):
@@ -125,8 +132,7 @@ def models_page(data):
         text += "\nSizes that `lockstep models` counts:\n\n" if m["sizes"] else ""
         text += "".join(f"- {cell(size)}\n" for size in m["sizes"])
         text += "\nKeys: " + ", ".join(f"`{k}`" for k in keys)
-        blocks.append("\n".join(textwrap.fill(line, 118, break_long_words=False, break_on_hyphens=False)
-                                for line in text.split("\n")) + "\n\n")
+        blocks.append("\n".join(line if line.startswith("- ") else wrapped(line) for line in text.split("\n")) + "\n\n")
     return {"models.md": split("Models", "For whoever chooses a model (`model.name`).",
                                "What the keys mean: [config/model](config/model.md).", blocks)[0]}
 

@@ -1,5 +1,6 @@
 """The generated pages of docs/reference are those of the code, a stale one is found, and man pages and completions that
 are made of the code work. Exit code 77 (last line: why) where man or zsh is not installed, after all other checks."""
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,22 @@ def check_pages(temporary):
     (copy / "docs/reference/models.md").unlink()
     shutil.copy(copy / "docs/reference/exit_codes.md", copy / "docs/reference/commands/gone.md")
     refused("models.md", "ops.md", "commands/gone.md")
+
+
+def check_written_pages():
+    """What the code has, and pages that are written by hand must name."""
+    def lacks(page, source, pattern):
+        text = (ROOT / "docs/reference" / page).read_text()
+        names = set(re.findall(pattern, (ROOT / source).read_text()))
+        assert names, f"{source}: nothing fits {pattern}"
+        missing = sorted(name for name in names if name not in text)
+        assert not missing, f"{page} lacks {missing} of {source}"
+
+    lacks("environment.md", "core/base/settings.cpp", r'"([A-Z]+_[A-Z_a-z]+)"')
+    lacks("metrics.md", "trainer/telemetry/record.cpp", r'"((?:perf|sim|memory)/\w+)"')
+    lacks("checkpoint_format.md", "checkpoint/trainer_attributes.cpp", r'visit\("(\w+)"')
+    lacks("cpp_api.md", "lockstep/lockstep.h", r'#include ".*/(\w+\.h)"')
+    lacks("trace.md", "core/base/span_kinds.cpp", r'case LevelKind::\w+: return "([^"]+)"')
 
 
 def bash(made, *words):
@@ -98,6 +115,7 @@ def check_man_pages(made):
 
 with tempfile.TemporaryDirectory() as temporary:
     check_pages(Path(temporary))
+    check_written_pages()
     made = Path(temporary) / "made"
     subprocess.run([sys.executable, "-B", MAKER, LOCKSTEP, "--install", made], check=True)
     missing = [reason for reason in (check_completions(made), check_man_pages(made)) if reason]

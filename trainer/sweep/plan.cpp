@@ -245,7 +245,7 @@ SweepPlan plan_sweep(const SweepRequest& request, const Registry& registry) {
       if (!is_new)
         problems.add(fmt::format("{} and {} are the same point: a value is written in two ways",
                                  place->second, point.name));
-      if (i == 0 && request.halving > 0)
+      if (out.rungs.empty() && request.halving > 0)
         out.rungs = halving_rungs(static_cast<int>(chosen.size()), request.halving,
                                   config.length.max_steps);
       LS_USER_CHECK(request.halving == 0 || config.length.max_steps == out.rungs.back().steps,

@@ -105,6 +105,12 @@ TEST_F(PlanSweep, RefusesAMetricThatNoEvaluationGives) {
               HasSubstr("makes no evaluations; set eval.interval"));
 }
 
+TEST_F(PlanSweep, RefusesAFirstPointInHalvingAsAnyOther) {
+  SweepRequest asked = request({"optimizer.learning_rate=-1,1e-3,1e-2"});
+  asked.halving = 3;
+  EXPECT_THAT(refusal(asked), HasSubstr("optimizer.learning_rate"));
+}
+
 TEST_F(PlanSweep, KeepsTheScheduleOfTheWholeRunOverRungs) {
   SweepRequest asked = request({"optimizer.learning_rate=log:1e-4..1:9", "scheduler.name=cosine"});
   asked.halving = 3;

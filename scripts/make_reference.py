@@ -133,8 +133,9 @@ def models_page(data):
         text += "".join(f"- {cell(size)}\n" for size in m["sizes"])
         text += "\nKeys: " + ", ".join(f"`{k}`" for k in keys)
         blocks.append("\n".join(line if line.startswith("- ") else wrapped(line) for line in text.split("\n")) + "\n\n")
-    return {"models.md": split("Models", "For whoever chooses a model (`model.name`).",
-                               "What the keys mean: [config/model](config/model.md).", blocks)[0]}
+    # One page; too long a one is refused below.
+    return {"models.md": f"# Models\n{MARK}\nFor whoever chooses a model (`model.name`).\n\n" + "".join(blocks) +
+            "What the keys mean: [config/model](config/model.md).\n"}
 
 
 def ops_page(data):

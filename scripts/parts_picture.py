@@ -19,7 +19,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 .box { fill: #f6f8fa; stroke: #8c959f; }
 .rank { fill: none; stroke: #8c959f; stroke-dasharray: 4 3; }
 .device { fill: #ddf4ff; stroke: #0969da; }
-.shared { fill: #fff1e5; stroke: #bc4c00; }
+.sum { fill: #fff1e5; stroke: #bc4c00; }
 .arrow { stroke: #59636e; stroke-width: 1.5; fill: none; marker-end: url(#head); }
 .head { fill: #59636e; }
 @media (prefers-color-scheme: dark) {
@@ -28,7 +28,7 @@ text { fill: #f0f6fc; }
 .box { fill: #151b23; stroke: #656c76; }
 .rank { stroke: #656c76; }
 .device { fill: #0d2240; stroke: #4493f8; }
-.shared { fill: #3d1f0a; stroke: #db6d28; }
+.sum { fill: #3d1f0a; stroke: #db6d28; }
 .arrow { stroke: #9198a1; }
 .head { fill: #9198a1; }
 }
@@ -67,7 +67,7 @@ def rank(x, number):
 
 def picture():
     out = rank(14, 0) + rank(436, 1)
-    out += box(200, 282, 460, 44, "all-reduce of gradients", "one fixed order, whatever the number of ranks", kind="shared")
+    out += box(200, 282, 460, 44, "all-reduce of gradients", "one fixed order, whatever the number of ranks", kind="sum")
     for x in (300, 560):
         out += [f'<path class="arrow" marker-start="url(#head)" d="M{x},248 L{x},280"/>']
     out += box(14, 346, 266, 44, "checkpoints", "HDF5, sealed, one hash")

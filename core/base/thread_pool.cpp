@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -107,9 +108,12 @@ bool ThreadPool::join_next_call(std::uint32_t& seen) {
 void ThreadPool::worker() {
   flush_denormals();
   if (options_.on_start) options_.on_start();
+  const SteadyClock clock;
   std::uint32_t seen = 0;
   while (join_next_call(seen)) {
+    const std::int64_t begin_ns = clock.now_ns();
     drain();
+    worker_ns_.fetch_add(clock.now_ns() - begin_ns, std::memory_order_relaxed);
     const std::uint32_t before = state_.fetch_sub(kJoined, std::memory_order_acq_rel);
     if ((before & kJoinedMask) == kJoined && (before & kOpen) == 0) state_.notify_all();
   }

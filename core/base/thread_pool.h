@@ -40,6 +40,9 @@ class ThreadPool {
   /// The first exception thrown by a task is rethrown here. One caller at a time.
   void parallel_for(std::int64_t count, const std::function<void(std::int64_t)>& task);
 
+  /// Nanoseconds that the workers, without the caller, have spent in tasks so far.
+  std::int64_t worker_ns() const { return worker_ns_.load(std::memory_order_relaxed); }
+
  private:
   void worker();
   bool join_next_call(std::uint32_t& seen);
@@ -54,6 +57,7 @@ class ThreadPool {
   const std::function<void(std::int64_t)>* task_ = nullptr;
   std::int64_t count_ = 0;
   std::atomic<std::int64_t> next_{0};
+  std::atomic<std::int64_t> worker_ns_{0};
   std::mutex error_mutex_;
   std::exception_ptr error_;
   std::vector<std::thread> workers_;

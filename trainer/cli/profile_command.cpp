@@ -8,6 +8,7 @@
 #include "trainer/cli/commands.h"
 #include "trainer/run/saved_run.h"
 #include "trainer/statistics/profile_text.h"
+#include "trainer/telemetry/core_times.h"
 #include "trainer/telemetry/cuts_file.h"
 
 namespace lockstep {
@@ -24,15 +25,33 @@ struct RunFiles {
   int ranks = 1;            ///< of the job that wrote the profiles
   CauseTally compilations;  ///< of rank 0, or of the requested rank
   std::vector<Cuts::Row> cuts;
+  std::string cores;  ///< what would use more of the cores' time
 };
 
-RunFiles read_run(const SavedRun& run, std::optional<std::int64_t> rank) {
+/// Of the last job on the run.
+std::string advice_on_cores(const SavedRun& run, const Registry& registry) {
+  const std::vector<RunLife> lives = run.history();
+  if (lives.empty()) return "";
+  CoreTimesSum sum;
+  for (const TelemetryRecord& record : run.good_metrics().records)
+    if (record.step > lives.back().step) sum.add(record);
+  CoreLayout layout{.threads = static_cast<int>(lives.back().threads), .ranks = lives.back().ranks};
+  const BatchConfig batch = run.config_file(registry).batch;
+  if (batch.micro_batch_size > 0) {
+    layout.micro_batch_size = batch.micro_batch_size;
+    layout.micro_batches = batch.global_batch_size / (batch.micro_batch_size * layout.ranks);
+  }
+  return core_advice(sum.means(), layout);
+}
+
+RunFiles read_run(const SavedRun& run, const Registry& registry, std::optional<std::int64_t> rank) {
   RunFiles out;
   out.profiles = run.profiles();
   if (!out.profiles.empty()) out.ranks = out.profiles[0].ranks;
   if (rank) std::erase_if(out.profiles, [&](const RankProfile& p) { return p.rank != *rank; });
   out.compilations = run.compilations(static_cast<int>(rank.value_or(0)));
   out.cuts = run.cuts();
+  out.cores = advice_on_cores(run, registry);
   return out;
 }
 
@@ -59,6 +78,7 @@ void print_text(const RunFiles& files, GroupBy by, std::ostream& out) {
     out << fmt::format("nothing was recompiled: {} program{} compiled or loaded\n", programs,
                        programs == 1 ? "" : "s");
   if (reads.empty() && !files.cuts.empty()) out << "no read of a value stopped a step\n";
+  if (!files.cores.empty()) out << files.cores << "\n";
   if (files.profiles.empty()) return;
   out << describe_steps(files.profiles);
   if (files.profiles[0].steps > 0) out << describe_rows(files.profiles, by, kShownRows);
@@ -82,7 +102,7 @@ int run_profile(const CommandCall& call) {
   LS_USER_CHECK(by.has_value(), "--by must be class, op, module or line, not '{}'", by_name);
   const auto rank = arguments.integer("rank", 0, std::numeric_limits<int>::max());
   LS_USER_CHECK(!arguments.has("json") || !arguments.has("csv"), "--json or --csv, not both");
-  const RunFiles files = read_run(SavedRun(run), rank);
+  const RunFiles files = read_run(SavedRun(run), call.registry, rank);
   const std::string note = missing(files, rank, run);
   if (arguments.has("json")) {
     print_json(files, *by, call.out);

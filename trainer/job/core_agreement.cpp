@@ -29,7 +29,6 @@ void run_only_on(const std::vector<int>& processors) {
 ChosenThreads agree_on_threads(std::int64_t threads, Communicator& communicator) {
   const Topology& topology = communicator.topology();
   const std::vector<std::string> all = communicator.exchange("cores", to_text(own_cores()));
-  if (threads != kAutoThreads) return {.threads = static_cast<int>(threads)};
   std::vector<RankCores> ranks;
   std::size_t own = 0;
   for (const int rank : topology.ranks_of(topology.node())) {
@@ -37,6 +36,11 @@ ChosenThreads agree_on_threads(std::int64_t threads, Communicator& communicator)
     ranks.push_back(parse_rank_cores(all[static_cast<std::size_t>(rank)]));
   }
   const CoreShare share = share_of(own, ranks, processor_places());
+  if (threads != kAutoThreads)
+    return {.threads = static_cast<int>(threads),
+            .text = threads < share.threads ? fmt::format("{}, but auto would be {} ({})", threads,
+                                                          share.threads, share.why)
+                                            : ""};
   if (!share.processors.empty()) run_only_on(share.processors);
   return {.threads = share.threads,
           .text = fmt::format("auto is {} ({})", share.threads, share.why)};

@@ -10,7 +10,9 @@ namespace lockstep {
 
 struct ChosenThreads {
   int threads = 1;
-  std::string text = {};  ///< "auto is 2 (8 cores for 4 ranks)"; empty if nothing was chosen
+  /// "auto is 2 (8 cores for 4 ranks)"; "1, but auto would be 2 (2 cores)" if cores are left idle;
+  /// empty if the config's number uses them all.
+  std::string text = {};
 };
 
 /// Called by all ranks, each with its own device.threads, before threads are made. For kAutoThreads

@@ -30,6 +30,7 @@ struct TelemetryRecord {
   std::optional<double> input_wait_ms = {};
   std::optional<double> exposed_comm_ms = {};
   std::optional<double> exposed_gap_ms = {};
+  std::optional<double> core_use = {};  ///< part of the time of the rank's cores that computed
   /// Total time that the device paused for saves that ended in the interval.
   std::optional<double> checkpoint_stall_ms = {};
   // Total milliseconds that the loop spent on evaluations, and on saves, in the interval.

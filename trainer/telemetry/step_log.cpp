@@ -14,19 +14,20 @@ constexpr std::array kMetrics = {"TraceTime",       "ExecuteTime",    "CompileTi
 
 }  // namespace
 
-StepLog::StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
-                 const Allocator& allocator, std::int64_t interval, double tokens_per_step,
-                 std::int64_t first_step, std::int64_t last_step)
+StepLog::StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock, Device& device,
+                 std::int64_t interval, double tokens_per_step, std::int64_t first_step,
+                 std::int64_t last_step)
     : telemetry_(telemetry),
       metrics_(metrics),
       clock_(clock),
-      allocator_(allocator),
+      device_(device),
       interval_(interval),
       tokens_per_step_(tokens_per_step),
       first_step_(first_step),
       final_step_(last_step),
       last_step_(first_step),
-      last_ns_(clock.now_ns()) {
+      last_ns_(clock.now_ns()),
+      last_worker_ns_(device.pool().worker_ns()) {
   for (const char* metric : kMetrics) grown_ms(metric);
 }
 
@@ -62,14 +63,16 @@ void StepLog::add_step(const FinishedStep& done) {
   record.input_wait_ms = grown_ms("InputWait") / steps;
   record.exposed_comm_ms = grown_ms("ExposedComm") / steps;
   record.exposed_gap_ms = grown_ms("ExposedGap") / steps;
+  record.core_use = core_use(1e-6 * static_cast<double>(now - last_ns_) / steps, steps, record);
   if (const double stall = grown_ms("CheckpointStall"); stall > 0)
     record.checkpoint_stall_ms = stall;
   if (eval_ms > 0) record.eval_ms = eval_ms;
   if (save_ms > 0) record.save_ms = save_ms;
   write_virtual(record);
-  record.peak_bytes = static_cast<double>(allocator_.peak_bytes());
+  record.peak_bytes = static_cast<double>(device_.allocator().peak_bytes());
   last_step_ = done.step;
   last_ns_ = now;
+  core_times_.add(record);
   held_ = record;
 }
 
@@ -119,6 +122,16 @@ void StepLog::write_virtual(TelemetryRecord& record) {
   record.sim_exposed_gap_ms = mean_ms(sums.exposed_gap);
   record.sim_input_wait_ms = mean_ms(sums.input_wait);
   if (sums.ideal > 0) record.sim_mfu = sums.ideal / sums.all;
+}
+
+// With evaluations and saves: the device's times have theirs.
+double StepLog::core_use(double all_ms, double steps, const TelemetryRecord& record) {
+  const std::int64_t worker_ns = device_.pool().worker_ns();
+  const double workers_ms =
+      1e-6 * static_cast<double>(worker_ns - std::exchange(last_worker_ns_, worker_ns)) / steps;
+  const double computed_ms = *record.device_ms - *record.exposed_comm_ms + workers_ms;
+  // An execution that began in the interval before is counted where it ends.
+  return std::clamp(computed_ms / (std::max(all_ms, 1e-6) * device_.options().threads), 0.0, 1.0);
 }
 
 double StepLog::grown_ms(const char* metric) {

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "core/base/metrics.h"
-#include "core/runtime/allocator.h"
+#include "core/runtime/device.h"
 #include "core/virtual_time/virtual_clock.h"
+#include "trainer/telemetry/core_times.h"
 #include "trainer/telemetry/telemetry.h"
 
 namespace lockstep {
@@ -27,9 +28,9 @@ class StepLog {
  public:
   /// `telemetry` is null on ranks other than 0: they log nothing. `tokens_per_step`: of a global
   /// batch; 0 if samples have none. Steps `first_step` + 1 and `last_step` are always logged.
-  StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
-          const Allocator& allocator, std::int64_t interval, double tokens_per_step,
-          std::int64_t first_step, std::int64_t last_step);
+  StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock, Device& device,
+          std::int64_t interval, double tokens_per_step, std::int64_t first_step,
+          std::int64_t last_step);
 
   /// The metrics of a record are means over the steps since the last record of this process, so
   /// that a resume begins a new interval; beside them the last step's loss, as "loss_last", unless
@@ -41,22 +42,28 @@ class StepLog {
   void add_evaluation(std::int64_t step, double epoch, const MetricValues& metrics);
   /// Writes the last record.
   void flush();
+  /// Of the records so far.
+  CoreTimes core_times() const { return core_times_.means(); }
 
  private:
   /// The increase of the metric since the last call.
   double grown_ms(const char* metric);
+  /// `all_ms`: of a step, all in all; the record has the device's times.
+  double core_use(double all_ms, double steps, const TelemetryRecord& record);
 
   Telemetry* telemetry_;
   const Metrics& metrics_;
   const Clock& clock_;
-  const Allocator& allocator_;
+  Device& device_;
   std::int64_t interval_;
   double tokens_per_step_;
   std::int64_t first_step_;
   std::int64_t final_step_;
   std::int64_t last_step_;
   std::int64_t last_ns_;
+  std::int64_t last_worker_ns_;
   std::map<std::string, double> last_totals_;
+  CoreTimesSum core_times_;
   /// Of steps that are not in a record yet.
   struct MetricSum {
     double sum = 0;

@@ -15,6 +15,10 @@ double unix_time() {
 
 void RunLog::begin(const Steps& steps) {
   steps_per_epoch_ = steps.steps_per_epoch;
+  layout_ = {.threads = runtime_.device().options().threads,
+             .ranks = static_cast<int>(steps.batch.ranks),
+             .micro_batch_size = steps.batch.micro_batch_size,
+             .micro_batches = steps.batch.micro_batches_per_rank};
   if (runtime_.is_master() && spec_.folder && !telemetry_)
     telemetry_.emplace(Telemetry::Start{.run_folder = spec_.folder->path,
                                         .resumed_step = resumed_step_,
@@ -23,7 +27,7 @@ void RunLog::begin(const Steps& steps) {
                                         .console = spec_.options.progress_lines},
                        spec_.options.logging, runtime_.clock(), runtime_.log());
   step_log_.emplace(telemetry_ ? &*telemetry_ : nullptr, runtime_.metrics(), runtime_.clock(),
-                    runtime_.device().allocator(), spec_.options.logging.interval,
+                    runtime_.device(), spec_.options.logging.interval,
                     static_cast<double>(steps.tokens_per_step), steps.first_step,
                     steps.total_steps);
 }
@@ -52,6 +56,13 @@ void RunLog::add_text(std::int64_t step, const std::string& name, const std::str
 
 void RunLog::flush() {
   if (step_log_) step_log_->flush();
+}
+
+void RunLog::end() {
+  flush();
+  if (!telemetry_) return;
+  if (const std::string advice = core_advice(step_log_->core_times(), layout_); !advice.empty())
+    runtime_.log().info("{}", advice);
 }
 
 }  // namespace lockstep

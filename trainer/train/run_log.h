@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "trainer/config/batch_plan.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/optimizers/optimizer_step.h"
 #include "trainer/telemetry/step_log.h"
@@ -24,6 +25,7 @@ class RunLog {
     std::int64_t total_steps = 0;
     std::int64_t steps_per_epoch = 1;
     std::int64_t tokens_per_step = 0;  ///< of a global batch; 0 if samples have none
+    BatchPlan batch = {};
   };
   void begin(const Steps& steps);
   /// `step`: updates made with this one.
@@ -34,6 +36,8 @@ class RunLog {
   void add_text(std::int64_t step, const std::string& name, const std::string& text);
   /// Puts on file what was added.
   void flush();
+  /// No more steps come: also says what would use more of the cores' time.
+  void end();
 
  private:
   double epoch_of(std::int64_t step) const {
@@ -44,6 +48,7 @@ class RunLog {
   const RunSpec& spec_;
   std::int64_t resumed_step_;
   std::int64_t steps_per_epoch_ = 1;
+  CoreLayout layout_;
   std::optional<Telemetry> telemetry_;  ///< on the master
   std::optional<StepLog> step_log_;     ///< since begin()
 };

@@ -58,7 +58,8 @@ void TrainingRun::begin(const DataLoader& data, StepPlan plan, std::int64_t tota
               .total_steps = total_steps,
               .steps_per_epoch = requested_->steps_per_epoch(),
               .tokens_per_step =
-                  requested_->plan.batch.global_batch_size * data.options().tokens_per_sample});
+                  requested_->plan.batch.global_batch_size * data.options().tokens_per_sample,
+              .batch = requested_->plan.batch});
   stops_.begin(total_steps);
   batches_ = std::make_unique<StepBatches>(
       runtime_, data, requested_->plan, skipped_,
@@ -218,7 +219,7 @@ void TrainingRun::end_run() {
   saves_.finish();
   deaths_.end(steps_done());
   skipped_.end();
-  log_.flush();
+  log_.end();
   batches_.reset();
   stops_.end(saves);
 }

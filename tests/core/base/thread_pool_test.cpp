@@ -106,6 +106,29 @@ TEST(ThreadPool, ACallDoesNotWaitForAWorkerThatHasNotJoinedIt) {
   worker_may_start.count_down();
 }
 
+TEST(ThreadPool, CountsTheTimeOfItsWorkersInTasks) {
+  const SteadyClock clock;
+  ThreadPool pool(2);
+  std::atomic<std::int64_t> least_ns = 0;
+  const auto caller = std::this_thread::get_id();
+  std::atomic<bool> worked = false;
+  pool.parallel_for(2, [&](std::int64_t) {
+    if (std::this_thread::get_id() == caller) {
+      while (!worked) std::this_thread::yield();  // until the worker has taken the other task
+      return;
+    }
+    const std::int64_t begin_ns = clock.now_ns();
+    while (clock.now_ns() - begin_ns < 1'000'000) {
+    }
+    least_ns = clock.now_ns() - begin_ns;
+    worked = true;
+  });
+  EXPECT_GE(pool.worker_ns(), least_ns);
+  const std::int64_t counted = pool.worker_ns();
+  pool.parallel_for(1, [](std::int64_t) {});  // the caller's alone
+  EXPECT_EQ(pool.worker_ns(), counted);
+}
+
 /// Whether arithmetic of this thread flushes denormals, in and out.
 bool flushes() {
   volatile float tiny = std::numeric_limits<float>::denorm_min();

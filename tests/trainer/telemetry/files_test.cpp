@@ -55,7 +55,7 @@ TelemetryRecord full_record(std::int64_t step) {
   for (std::optional<double>* value :
        {&record.learning_rate, &record.grad_norm, &record.updates_per_s, &record.tokens_per_s,
         &record.step_ms, &record.trace_ms, &record.device_ms, &record.compile_ms,
-        &record.input_wait_ms, &record.exposed_comm_ms, &record.exposed_gap_ms,
+        &record.input_wait_ms, &record.exposed_comm_ms, &record.exposed_gap_ms, &record.core_use,
         &record.checkpoint_stall_ms, &record.eval_ms, &record.save_ms, &record.peak_bytes})
     *value = x += 0.1;
   return record;
@@ -71,8 +71,8 @@ TEST_F(TelemetryFiles, ARecordIsOneJsonObjectWithTheContractsKeys) {
                 "step", "epoch", "wall_time", "train/loss", "train/mlm/accuracy", "lr", "grad_norm",
                 "perf/ups", "perf/tokens_per_s", "perf/step_ms", "perf/trace_ms", "perf/device_ms",
                 "perf/compile_ms", "perf/input_wait_ms", "perf/exposed_comm_ms",
-                "perf/exposed_gap_ms", "perf/checkpoint_stall_ms", "perf/eval_ms", "perf/save_ms",
-                "memory/peak_bytes", "eval/loss", "eval/accuracy"));
+                "perf/exposed_gap_ms", "perf/core_use", "perf/checkpoint_stall_ms", "perf/eval_ms",
+                "perf/save_ms", "memory/peak_bytes", "eval/loss", "eval/accuracy"));
   EXPECT_EQ(object["step"], 10);
 }
 

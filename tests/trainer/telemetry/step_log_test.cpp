@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/runtime/allocator.h"
+#include "core/runtime/device.h"
 
 namespace lockstep {
 namespace {
@@ -27,7 +27,7 @@ struct Steps : testing::Test {
     logging.tensorboard = false;
     telemetry.emplace(Telemetry::Start{.run_folder = folder.string(), .console = false}, logging,
                       clock, Log::null());
-    log.emplace(&*telemetry, metrics, clock, allocator, 10, 0.0, 0, 25);
+    log.emplace(&*telemetry, metrics, clock, device, 10, 0.0, 0, 25);
   }
   ~Steps() override { std::filesystem::remove_all(folder); }
 
@@ -50,7 +50,8 @@ struct Steps : testing::Test {
   std::filesystem::path folder;
   ManualClock clock;
   Metrics metrics{clock};
-  Allocator allocator{1 << 20};
+  SpanStream spans{clock, metrics};
+  Device device{{.memory_bytes = 1 << 20, .threads = 2}, spans};
   std::optional<Telemetry> telemetry;
   std::optional<StepLog> log;
 };
@@ -107,6 +108,28 @@ TEST_F(Steps, EvaluationsAndSavesHaveFiguresOfTheirOwn) {
   EXPECT_DOUBLE_EQ(all[1]["perf/eval_ms"], 5000);
   EXPECT_DOUBLE_EQ(all[1]["perf/save_ms"], 2000);
   EXPECT_FALSE(all[2].contains("perf/eval_ms"));
+}
+
+TEST_F(Steps, TheUseOfCoresIsThatOfAllTimeAndAllThreads) {
+  step(1);
+  for (std::int64_t s = 2; s <= 10; ++s) {
+    metrics.sample("ExecuteTime", 0.9 * kSecond);
+    metrics.sample("ExposedComm", 0.3 * kSecond);
+    if (s == 10) {  // with an evaluation, in which the device works as well
+      metrics.sample("EvaluationTime", kSecond);
+      metrics.sample("ExecuteTime", kSecond);
+      clock.advance_ns(kSecond);
+    }
+    step(s);
+  }
+  const std::vector<json> all = records();
+  ASSERT_EQ(all.size(), 2U);
+  // 2 threads for 10 s; one computed for 9 times 0.6 s and 1 s, the other one not.
+  EXPECT_NEAR(all[1]["perf/core_use"], (9 * 0.6 + 1) / 20, 1e-12);
+  const CoreTimes times = log->core_times();
+  EXPECT_EQ(times.steps, 9);
+  EXPECT_NEAR(times.computing, 0.32, 1e-12);
+  EXPECT_NEAR(times.waiting_for_ranks, 9 * 0.3 / 10, 1e-12);
 }
 
 }  // namespace

@@ -43,6 +43,19 @@ class Profile(EndToEndTest):
                                  "no read of a value stopped a step",
                                  "no times: a run with profile.ledger=true writes them when it ends"])
 
+    def test_idle_cores_of_the_last_job_are_told_with_what_would_use_them(self):
+        run = self.run_of("steady", 40)
+        path = run / "metrics.jsonl"
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        of_steps = [record for record in records if "perf/step_ms" in record]
+        self.assertGreater(len(of_steps), 2)
+        for record in of_steps:
+            self.assertTrue(0 < record["perf/core_use"] <= 1, record)
+            record |= {"perf/core_use": 0.5, "perf/step_ms": 100, "perf/exposed_gap_ms": 40, "perf/input_wait_ms": 30}
+        path.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
+        self.assertIn("cores: 50 % of their time computed, 40 % waited for data: more data.loader_workers may help\n",
+                      self.profile(run).out)
+
     def test_the_late_rank_is_named_with_what_makes_it_late(self):
         run = self.run_of("late", 20, "profile.ledger=true", ranks=2)
         text = self.profile(run).out

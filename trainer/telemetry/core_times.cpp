@@ -8,6 +8,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t kStepsToJudge = 20;
+constexpr double kSecondsToJudge = 2;
 constexpr double kBusyEnough = 0.8;
 
 double percent(double part) {
@@ -44,6 +45,7 @@ void CoreTimesSum::add(const TelemetryRecord& record) {
       (record.eval_ms.value_or(0) + record.save_ms.value_or(0)) / static_cast<double>(steps);
   const auto of_step = [&](const std::optional<double>& ms) { return ms.value_or(0) / all_ms; };
   sums_.steps += steps;
+  sums_.seconds += 1e-3 * all_ms * static_cast<double>(steps);
   add_part(sums_.computing, *record.core_use);
   add_part(sums_.waiting_for_ranks, of_step(record.exposed_comm_ms));
   add_part(sums_.waiting_for_host, of_step(record.exposed_gap_ms));
@@ -60,7 +62,8 @@ CoreTimes CoreTimesSum::means() const {
 }
 
 std::string core_advice(const CoreTimes& times, const CoreLayout& layout) {
-  if (times.steps < kStepsToJudge || times.computing >= kBusyEnough) return "";
+  if (times.steps < kStepsToJudge || times.seconds < kSecondsToJudge) return "";
+  if (times.computing >= kBusyEnough) return "";
   std::string out = fmt::format("cores: {:.0f} % of their time computed", percent(times.computing));
   const double idle = times.without_task();
   const double most = std::max({idle, times.waiting_for_ranks, times.waiting_for_host});

@@ -13,6 +13,7 @@ namespace lockstep {
 /// of cores without a task while others computed.
 struct CoreTimes {
   std::int64_t steps = 0;
+  double seconds = 0;  ///< of all these steps
   double computing = 0;
   double waiting_for_ranks = 0;  ///< in all-reduces
   double waiting_for_host = 0;   ///< the device between two executions
@@ -42,7 +43,7 @@ struct CoreLayout {
 };
 
 /// A line that says how much computes, what takes most of the rest, and the keys that change it.
-/// Empty if 80 % computes, or if there are too few steps to tell (less than 20).
+/// Empty if 80 % computes, or if there is too little to judge: less than 20 steps or 2 seconds.
 std::string core_advice(const CoreTimes& times, const CoreLayout& layout);
 
 }  // namespace lockstep

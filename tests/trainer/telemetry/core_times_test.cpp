@@ -27,16 +27,18 @@ TEST(CoreTimesSum, LeavesOutTheFirstRecordAndWeighsByTheirSteps) {
   sum.add(TelemetryRecord{.step = 15});  // of an evaluation: without the measurements
   sum.add(record_at(41, 0.7));
   EXPECT_EQ(sum.means().steps, 40);
+  EXPECT_DOUBLE_EQ(sum.means().seconds, 0.4);
   EXPECT_DOUBLE_EQ(sum.means().computing, (10 * 0.5 + 30 * 0.7) / 40);
   EXPECT_DOUBLE_EQ(sum.means().waiting_for_host, 0.1);
   EXPECT_DOUBLE_EQ(sum.means().without_task(), 1 - 0.65 - 0.1);
 }
 
-const CoreTimes kIdle = {.steps = 100, .computing = 0.55, .waiting_for_ranks = 0.1};
+const CoreTimes kIdle = {.steps = 100, .seconds = 2, .computing = 0.55, .waiting_for_ranks = 0.1};
 
 TEST(CoreAdvice, SaysNothingOfBusyCoresOrOfFewSteps) {
-  EXPECT_EQ(core_advice({.steps = 100, .computing = 0.8}, {.threads = 2}), "");
-  EXPECT_EQ(core_advice({.steps = 19, .computing = 0.1}, {.threads = 2}), "");
+  EXPECT_EQ(core_advice({.steps = 100, .seconds = 9, .computing = 0.8}, {.threads = 2}), "");
+  EXPECT_EQ(core_advice({.steps = 19, .seconds = 9, .computing = 0.1}, {.threads = 2}), "");
+  EXPECT_EQ(core_advice({.steps = 99, .seconds = 1.9, .computing = 0.1}, {.threads = 2}), "");
   EXPECT_EQ(core_advice({}, {}), "");
 }
 
@@ -57,6 +59,7 @@ TEST(CoreAdvice, NamesLongerKernelsOnlyWhereTheBatchAllowsThem) {
 TEST(CoreAdvice, NamesWhatTakesMost) {
   const auto advice = [](CoreTimes times) {
     times.steps = 100;
+    times.seconds = 10;
     times.computing = 0.5;
     return core_advice(times, {.threads = 2, .ranks = 2, .micro_batches = 2});
   };

@@ -31,6 +31,14 @@ def codes(cell):
     return re.findall(r"`([^`]+)`", cell)
 
 
+def words_of_errors():
+    """What the error of a config says of each word of others."""
+    source = (ROOT / "trainer/config/words_of_others.cpp").read_text()
+    table = source[source.index("to_array"):]
+    return {word: "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', texts))
+            for word, texts in re.findall(r'\{"(\w+)",((?:\s*"(?:[^"\\]|\\.)*")+)\}', table)}
+
+
 class Words(unittest.TestCase):
     def setUp(self):
         self.assertEqual(len(PAGES), 4)
@@ -59,11 +67,17 @@ class Words(unittest.TestCase):
                 for option in re.findall(r"(?<=\s)--[a-z-]+", code):
                     self.assertRegex(text, rf"{option}\b")
 
+    def test_options_that_errors_name_exist(self):
+        named = 0
+        for explanation in words_of_errors().values():
+            for commands, option in re.findall(r"([a-z, ]+) takes? (--[a-z-]+)", explanation):
+                for command in re.findall(r"[a-z]+", commands.replace(" and ", ", ")):
+                    self.assertRegex(run(command, "--help"), rf"{option}\b", command)
+                    named += 1
+        self.assertGreater(named, 0)
+
     def test_words_of_others_have_the_keys_of_errors(self):
-        source = (ROOT / "trainer/config/words_of_others.cpp").read_text()
-        table = source[source.index("to_array"):]
-        known = {row[0]: "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', row[1]))
-                 for row in re.findall(r'\{"(\w+)",((?:\s*"(?:[^"\\]|\\.)*")+)\}', table)}
+        known = words_of_errors()
         self.assertGreater(len(known), 40)
         seen = set()
         for theirs, ours in self.rows:

@@ -6,6 +6,7 @@
 - A page of docs/ has at most 250 lines, begins with `# Title` and then a sentence, and docs/README.md links to it; a page
   in a folder of a folder may be linked by a page to which docs/README.md links.
 - README.md has at most 700 words beside code and tables. LINES has the limits of other pages.
+- Lines have at most 120 columns, beside code, tables, comments, and the pages in WIDE.
 
 Usage: check_docs.py [--root FOLDER]. Exit code 1 if a page breaks a rule, with a line for each.
 """
@@ -18,8 +19,10 @@ import sys
 import urllib.parse
 
 PAGE_LINES = 250
+COLUMNS = 120
 README_WORDS = 700
 LINES = {"ARCHITECTURE.md": 120}
+WIDE = {"CHANGELOG.md"}
 NO_SOURCES = {"build", "runs", "node_modules", "__pycache__"}
 
 FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -79,6 +82,11 @@ class Page:
             if not re.search(r"\balt=\"[^\"]*\w", match[0]):
                 yield self.line(match)
 
+    def wide_lines(self):
+        for number, (line, prose) in enumerate(zip(self.lines, self.prose), 1):
+            if len(line) > COLUMNS and prose.strip() and not prose.lstrip().startswith("|"):
+                yield number, len(line)
+
     def line(self, match):
         return self.text.count("\n", 0, match.start()) + 1
 
@@ -117,6 +125,8 @@ def check(root):
             if error:
                 errors.append(f"{path}:{line}: {error}")
         errors += [f"{path}:{line}: the picture has no alternative text" for line in page.pictures_without_text()]
+        if str(path) not in WIDE:
+            errors += [f"{path}:{line}: {columns} columns; at most {COLUMNS}" for line, columns in page.wide_lines()]
         limit = PAGE_LINES if path.parts[0] == "docs" else LINES.get(str(path))
         if limit and len(page.lines) > limit:
             errors.append(f"{path}: {len(page.lines)} lines; at most {limit}")

@@ -43,10 +43,19 @@ class CheckDocs(SmallTrees, unittest.TestCase):
         self.refused(far, PAGE + "x\n" * 248, "docs/a/b/far.md: 251 lines; at most 250")
         self.refused("ARCHITECTURE.md", "x\n" * 121, "121 lines; at most 120")
 
+    def test_lines_are_narrow(self):
+        page, wide = "docs/a/b/far.md", "é" * 121
+        for line in ("é" * 120, f"| {wide} |", f"```\n{wide}\n```", f"<!-- {wide} -->"):
+            self.assertEqual(self.check({page: f"{PAGE}\n{line}\n"}), (0, ""))
+        self.assertEqual(self.check({"CHANGELOG.md": wide + "\n"}), (0, ""))
+        for line in (wide, f"- {wide}", f"`{wide}`"):
+            self.refused(page, f"{PAGE}\n{line}\n", f"docs/a/b/far.md:5: {len(line)} columns; at most 120")
+        self.refused("src/page.md", wide + "\n", "src/page.md:1: 121 columns; at most 120")
+
     def test_the_first_page_has_few_words(self):
         link = "[x](docs/README.md) "
-        self.assertEqual(self.check({"README.md": link + "a " * 699 + "\n| a b |\n```\na b\n```\n<!-- a\nb -->\n"}), (0, ""))
-        self.refused("README.md", link + "a " * 700, "README.md: 701 words beside code and tables; at most 700")
+        self.assertEqual(self.check({"README.md": link + "a\n" * 699 + "\n| a b |\n```\na b\n```\n<!-- a\nb -->\n"}), (0, ""))
+        self.refused("README.md", link + "a\n" * 700, "README.md: 701 words beside code and tables; at most 700")
 
     def test_pages_begin_with_title_and_sentence(self):
         for text in ("For whoever.\n", "## Page\n\nFor whoever.\n", "# Page\n", "# Page\n\n## Part\n\nA.\n", "# Page\n\nno\n"):

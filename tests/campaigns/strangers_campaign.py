@@ -38,14 +38,14 @@ def cpu_seconds(pid):
 
 
 class Phase:
-    """What a job does in a while: the median time of its steps, and the launcher's share of the cores."""
+    """What a job does in a while: the times of its steps, and the launcher's share of the cores."""
 
     def __init__(self, run, launcher, seconds):
         logged, cpu, started = len(run.metrics()), cpu_seconds(launcher), time.monotonic()
         time.sleep(seconds)
         self.cpu_share = (cpu_seconds(launcher) - cpu) / (time.monotonic() - started) / os.cpu_count()
         times = run.column("wall_time")[logged:]
-        self.step_s = statistics.median(b - a for a, b in zip(times, times[1:]))
+        self.steps_s = [b - a for a, b in zip(times, times[1:])]  # none if the machine has much else to do
 
 
 def main():
@@ -97,11 +97,12 @@ def main():
             if (code := job.wait().code) != 75:
                 campaign.finding(f"the job ended with {code}")
     cpu = statistics.median(p.cpu_share for p in noisy) - statistics.median(p.cpu_share for p in quiet)
-    ratio = statistics.median(p.step_s for p in noisy) / statistics.median(p.step_s for p in quiet)
+    times = [[statistics.median(p.steps_s) for p in phases if p.steps_s] for phases in (noisy, quiet)]
+    taken = f"{statistics.median(times[0]) / statistics.median(times[1]):.3f}" if all(times) else "an unknown part"
     if cpu > TOLERANCE:
         campaign.finding(f"strangers take {100 * cpu:.1f} % of the cores")
     campaign.end(f"{calls} calls, the longest {longest:.2f} s, {100 * cpu:.1f} % of the cores for them, steps take "
-                 f"{ratio:.3f} of the time without them, {len(campaign.findings)} findings")
+                 f"{taken} of the time without them, {len(campaign.findings)} findings")
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 """Checks the pages of the documentation: all *.md of the tree.
 
 - Relative links lead to files of the tree, and anchors to headings.
+- Files of the tree that code in a line names exist; an ending (.h, .cpp, .py) may be left out. Not in HISTORY.
 - Pictures have an alternative text.
 - A page of docs/ has at most 250 lines, begins with `# Title` and then a sentence, and docs/README.md links to it; a page
   in a folder of a folder may be linked by a page to which docs/README.md links.
 - README.md has at most 700 words beside code and tables. LINES has the limits of other pages.
-- Lines have at most 120 columns, beside code, tables, comments, and the pages in WIDE.
+- Lines have at most 120 columns, beside code, tables, comments and the pages in HISTORY.
 
 Usage: check_docs.py [--root FOLDER]. Exit code 1 if a page breaks a rule, with a line for each.
 """
@@ -22,7 +23,7 @@ PAGE_LINES = 250
 COLUMNS = 120
 README_WORDS = 700
 LINES = {"ARCHITECTURE.md": 120}
-WIDE = {"CHANGELOG.md"}
+HISTORY = {"CHANGELOG.md"}  # what was, in long lines
 NO_SOURCES = {"build", "runs", "node_modules", "__pycache__"}
 
 FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -30,6 +31,9 @@ LINK = re.compile(r"(?P<picture>!?)\[(?P<text>(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)
                   r"(?:\s+\"[^\"]*\")?\s*\)")
 INNER_PICTURE = re.compile(r"!\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]*)\)")
 REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s+<?(\S+?)>?(?:\s|$)", re.M)
+#: The first folder is one of the tree's. `data/` and `checkpoint/` are also names of users' folders.
+FILE = re.compile(r"(?:bench|cmake|collectives|configs|core|docs|examples|lockstep|packaging|scripts|tests|trainer|watch|"
+                  r"(?:data|checkpoint)(?=/[a-z_0-9]+$))/[a-z_0-9*]+(?:[/.][a-z_0-9*]+)*")
 HTML_SOURCE = re.compile(r"\b(?:src|srcset|href)=\"([^\"]*)\"")
 HTML_PICTURE = re.compile(r"<img\b[^>]*>")
 
@@ -82,6 +86,14 @@ class Page:
             if not re.search(r"\balt=\"[^\"]*\w", match[0]):
                 yield self.line(match)
 
+    def files(self):
+        """(line, path) of what looks like a file or a folder of the tree in code within a line"""
+        for number, line in enumerate(self.prose, 1):
+            for _, code in re.findall(r"(`+)([^`]+)\1", line):
+                for word in code.split():
+                    if FILE.fullmatch(word):
+                        yield number, word
+
     def wide_lines(self):
         for number, (line, prose) in enumerate(zip(self.lines, self.prose), 1):
             if len(line) > COLUMNS and prose.strip() and not prose.lstrip().startswith("|"):
@@ -102,6 +114,10 @@ class Page:
             return False
         paragraphs = [text.strip() for text in re.split(r"\n\s*\n", "\n".join(self.prose[1:])) if text.strip()]
         return bool(paragraphs) and paragraphs[0][0] not in "#|-*>!<" and bool(re.search(r"[.:](\s|$)", paragraphs[0]))
+
+
+def exists(root, file):
+    return any(next(root.glob(file + ending), None) for ending in ("", ".h", ".cpp", ".py"))
 
 
 def pages_of(root):
@@ -125,8 +141,9 @@ def check(root):
             if error:
                 errors.append(f"{path}:{line}: {error}")
         errors += [f"{path}:{line}: the picture has no alternative text" for line in page.pictures_without_text()]
-        if str(path) not in WIDE:
+        if str(path) not in HISTORY:
             errors += [f"{path}:{line}: {columns} columns; at most {COLUMNS}" for line, columns in page.wide_lines()]
+            errors += [f"{path}:{line}: there is no {file}" for line, file in page.files() if not exists(root, file)]
         limit = PAGE_LINES if path.parts[0] == "docs" else LINES.get(str(path))
         if limit and len(page.lines) > limit:
             errors.append(f"{path}: {len(page.lines)} lines; at most {limit}")

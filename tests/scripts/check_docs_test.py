@@ -43,6 +43,16 @@ class CheckDocs(SmallTrees, unittest.TestCase):
         self.refused(far, PAGE + "x\n" * 248, "docs/a/b/far.md: 251 lines; at most 250")
         self.refused("ARCHITECTURE.md", "x\n" * 121, "121 lines; at most 120")
 
+    def test_files_of_the_tree_exist(self):
+        page, tree = "docs/a/b/far.md", {"core/base/shape.h": "", "scripts/make.py": "", "data/loader.cpp": ""}
+        for code in ("core/base", "core/base/shape", "core/*/shape.h", "scripts/make.py --all", "data/loader",
+                     "data/mine.txt", "runs/mine"):
+            self.assertEqual(self.check({**tree, page: f"{PAGE}\nin `{code}`\n"}), (0, ""))
+        self.assertEqual(self.check({page: f"{PAGE}\n```\ncore/nothing\n```\n", "CHANGELOG.md": "`core/nothing`\n"}), (0, ""))
+        for code in ("core/nothing", "core/base/shape.cpp", "scripts/other.py", "data/nothing", "tests/*/x"):
+            for text in (f"in `{code}`", f"| `see {code} there` |"):
+                self.refused(page, f"{PAGE}\n{text}\n", f"docs/a/b/far.md:5: there is no {code}")
+
     def test_lines_are_narrow(self):
         page, wide = "docs/a/b/far.md", "é" * 121
         for line in ("é" * 120, f"| {wide} |", f"```\n{wide}\n```", f"<!-- {wide} -->"):

@@ -8,4 +8,5 @@
 // is exported. scripts/public_headers.py checks that only public headers have the mark.
 #pragma once
 
+/// Exports what a namespace block of a public header declares.
 #define LOCKSTEP_API [[gnu::visibility("default")]]

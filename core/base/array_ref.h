@@ -10,13 +10,17 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// A view of constant elements that any list of them converts to.
 template <class T>
 class ArrayRef : public std::span<const T> {
  public:
   ArrayRef() = default;
+  /// Of `count` elements from `first` on.
   ArrayRef(const T* first, std::size_t count) : std::span<const T>(first, count) {}
+  /// Of the elements in braces, until the end of the full expression.
   ArrayRef(std::initializer_list<T> list)  // NOLINT(google-explicit-constructor)
       : std::span<const T>(list.begin(), list.size()) {}
+  /// Of a container with data() and size(): std::vector, std::span, SmallVector.
   template <class List>
   requires requires(const List& list) {
     { list.data() } -> std::convertible_to<const T*>;

@@ -17,24 +17,29 @@
 namespace LOCKSTEP_API lockstep {
 
 /// Where a buffer's bytes live. Device memory may be touched only by the device and its copies.
-enum class MemorySpace : std::uint8_t { kHost, kDevice };
+enum class MemorySpace : std::uint8_t {
+  kHost,    ///< memory of the process
+  kDevice,  ///< memory of the device, with its limit
+};
 
 /// Owned bytes, 64-byte aligned. Not copyable; shared by shared_ptr. The release hook lets an
 /// allocator take its accounting (or the memory itself) back.
 class Buffer {
  public:
+  /// Called once with the bytes and their number when the buffer ends.
   using Release = std::function<void(std::byte*, std::size_t)>;
-  static constexpr std::size_t kAlignment = 64;
+  static constexpr std::size_t kAlignment = 64;  ///< bytes
 
+  /// Takes over `bytes` bytes at `data`, aligned to kAlignment; `release` gives them back.
   Buffer(std::byte* data, std::size_t bytes, MemorySpace space, Release release)
       : data_(data), bytes_(bytes), space_(space), release_(std::move(release)) {}
   ~Buffer() { release_(data_, bytes_); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  std::byte* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
-  MemorySpace space() const { return space_; }
+  std::byte* data() const { return data_; }     ///< the first byte
+  std::size_t bytes() const { return bytes_; }  ///< the number of bytes
+  MemorySpace space() const { return space_; }  ///< where they live
 
  private:
   std::byte* data_;
@@ -43,6 +48,7 @@ class Buffer {
   Release release_;
 };
 
+/// A buffer with several holders; the last one releases it.
 using BufferPtr = std::shared_ptr<Buffer>;
 
 /// Uninitialized host memory. Throws std::bad_alloc.
@@ -51,7 +57,7 @@ BufferPtr allocate_host(std::size_t bytes);
 /// A dense row-major tensor in host memory. Copies share the bytes.
 class HostTensor {
  public:
-  HostTensor() = default;
+  HostTensor() = default;  ///< without elements: empty() is true
   /// Uninitialized elements.
   HostTensor(DType dtype, Shape shape)
       : dtype_(dtype),
@@ -67,18 +73,22 @@ class HostTensor {
     if (!values.empty()) std::memcpy(out.bytes().data(), values.data(), values.size_bytes());
     return out;
   }
+  /// The same of a vector.
   template <class T>
   static HostTensor of(Shape shape, const std::vector<T>& values) {
     return of(shape, std::span<const T>(values));
   }
+  /// A tensor of shape [] with this element.
   template <class T>
   static HostTensor scalar(T value) {
     return of(Shape{}, std::span<const T>(&value, 1));
   }
 
-  DType dtype() const { return dtype_; }
-  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }         ///< the element type
+  const Shape& shape() const { return shape_; }  ///< its dimensions
+  /// Whether it has no memory, as a default-constructed one.
   bool empty() const { return buffer_ == nullptr; }
+  /// The elements as bytes, row-major; none if empty().
   std::span<std::byte> bytes() const {
     return buffer_ == nullptr ? std::span<std::byte>{}
                               : std::span<std::byte>(buffer_->data(), buffer_->bytes());

@@ -11,7 +11,17 @@
 
 namespace LOCKSTEP_API lockstep {
 
-enum class DType : std::uint8_t { kF32, kBF16, kF16, kF64, kI32, kI64, kU8, kBool };
+/// The element type of a tensor.
+enum class DType : std::uint8_t {
+  kF32,   ///< IEEE binary32
+  kBF16,  ///< the upper 16 bits of an f32
+  kF16,   ///< IEEE binary16
+  kF64,   ///< IEEE binary64
+  kI32,   ///< signed, 32 bits
+  kI64,   ///< signed, 64 bits
+  kU8,    ///< unsigned, 8 bits
+  kBool,  ///< a byte, 0 or 1
+};
 
 /// Bytes of one element.
 std::size_t size_of(DType dtype);
@@ -27,18 +37,19 @@ bool is_integer(DType dtype);  ///< i32, i64, u8
 
 /// bf16 <-> f32: round to nearest even; NaN stays NaN.
 std::uint16_t bf16_from_float(float value);
-float float_from_bf16(std::uint16_t bits);
+float float_from_bf16(std::uint16_t bits);  ///< the exact f32 value of a bf16
 
 /// f16 (IEEE binary16) <-> f32: round to nearest even, overflow to infinity.
 std::uint16_t f16_from_float(float value);
-float float_from_f16(std::uint16_t bits);
+float float_from_f16(std::uint16_t bits);  ///< the exact f32 value of an f16
 
 /// Storage structs, so that templates can tell a bf16 from a u16.
 struct BF16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< the upper half of the f32
 };
+/// The storage of an f16.
 struct F16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< IEEE binary16
 };
 
 /// Calls `f` with a value-initialized element of dtype's storage type: visit_dtype(t, [](auto
@@ -58,6 +69,8 @@ auto visit_dtype(DType dtype, F&& f) {
   __builtin_unreachable();
 }
 
+/// `DTypeOf<T>::value` is the DType whose elements are stored as T: float, BF16, F16, double,
+/// std::int32_t, std::int64_t, std::uint8_t or bool.
 template <class T>
 struct DTypeOf;
 template <>

@@ -28,8 +28,10 @@ enum class ErrorKind : int {
 /// The one exception type that lockstep throws on purpose.
 class Error : public std::runtime_error {
  public:
+  /// An error of `kind`; the message is what().
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
-  ErrorKind kind() const { return kind_; }
+  ErrorKind kind() const { return kind_; }  ///< who has to act
+  /// Of the command line: the kind's value.
   int exit_code() const { return static_cast<int>(kind_); }
 
  private:
@@ -53,11 +55,15 @@ template <class... Args>
 
 // Macros, because a failed check must not pay for formatting its message when it holds, and an
 // internal check must name the line it stands on.
+/// Error kUsage with a message, given as to fmt::format, unless the condition holds: for faults of
+/// the caller.
 #define LS_USER_CHECK(condition, ...)                                                \
   do {                                                                               \
     if (!(condition)) ::lockstep::raise(::lockstep::ErrorKind::kUsage, __VA_ARGS__); \
   } while (false)
 
+/// Error kInternal with the condition, its file and line, and a message, unless the condition
+/// holds: for faults of lockstep.
 #define LS_CHECK(condition, ...)                                                              \
   do {                                                                                        \
     if (!(condition))                                                                         \

@@ -14,10 +14,10 @@ namespace LOCKSTEP_API lockstep {
 
 /// Names an endless sequence of random words.
 struct RngKey {
-  std::uint64_t seed = 0;
-  std::uint64_t stream = 0;  ///< rng_stream(module path, call-site ordinal)
-  std::uint64_t step = 0;
-  std::uint32_t micro_batch = 0;
+  std::uint64_t seed = 0;         ///< of the run
+  std::uint64_t stream = 0;       ///< rng_stream(module path, call-site ordinal)
+  std::uint64_t step = 0;         ///< of training; 0-based
+  std::uint32_t micro_batch = 0;  ///< number within the step
 };
 
 /// A stream id from a name such as "h.3.attn" and the ordinal of the draw within it.

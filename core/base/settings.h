@@ -14,11 +14,21 @@ namespace LOCKSTEP_API lockstep {
 
 /// The best vector units of the processor that kernels may use; auto: all that it has. avx512
 /// excludes AMX.
-enum class MaxIsa : std::uint8_t { kAuto, kAvx2, kAvx512 };
+enum class MaxIsa : std::uint8_t {
+  kAuto,    ///< all that the processor has
+  kAvx2,    ///< AVX2 and FMA
+  kAvx512,  ///< AVX-512, without AMX
+};
 
 /// The vector units of a processor; each kind includes those before it.
-enum class VectorUnits : std::uint8_t { kAvx2, kAvx512, kAvx512Bf16, kAmx };
+enum class VectorUnits : std::uint8_t {
+  kAvx2,        ///< AVX2 and FMA
+  kAvx512,      ///< and AVX-512
+  kAvx512Bf16,  ///< and its dot products of bf16
+  kAmx,         ///< and tiles of AMX, for bf16
+};
 
+/// The environment of a process, see settings_from_environment().
 struct Settings {
   int debug = 0;                   ///< LOCKSTEP_DEBUG: 0..5, see log.h
   std::string dump_folder;         ///< LOCKSTEP_DUMP_DIR: of programs as text; empty: nowhere

@@ -20,11 +20,13 @@ namespace LOCKSTEP_API lockstep {
 /// One dimension: its size (>= 0) and an optional label with static storage ("batch", "time").
 struct Dim {
   Dim() = default;
+  /// Of a size and a label, which must outlive the dimension.
   Dim(std::int64_t size_, const char* name_ = nullptr) : size(size_), name(name_) {}  // NOLINT
 
-  std::int64_t size = 0;
-  const char* name = nullptr;
+  std::int64_t size = 0;       ///< number of places along it
+  const char* name = nullptr;  ///< a label for messages; null: none
 
+  /// Whether the sizes are equal; names do not count.
   friend bool operator==(const Dim& a, const Dim& b) { return a.size == b.size; }
 };
 
@@ -33,26 +35,30 @@ struct Dim {
 /// 0, would exceed kMaxElements.
 class Shape {
  public:
-  static constexpr int kMaxRank = 8;
+  static constexpr int kMaxRank = 8;  ///< the largest number of dimensions
   /// 2^59: with elements of 8 bytes, the number of bytes still fits in 64 bits, and so do sums of
   /// it.
   static constexpr std::int64_t kMaxElements = std::int64_t{1} << 59;
 
-  Shape() = default;
+  Shape() = default;  ///< a scalar's
+  /// {8, 64}, or with names {{8, "batch"}, {64, "time"}}; error kUsage for a negative size.
   Shape(std::initializer_list<Dim> dims);
-  explicit Shape(ArrayRef<std::int64_t> sizes);
+  explicit Shape(ArrayRef<std::int64_t> sizes);  ///< sizes without names; errors likewise
 
-  int rank() const { return rank_; }
+  int rank() const { return rank_; }  ///< number of dimensions
   /// Size of dimension i; negative i counts from the end. Error kUsage if out of range.
   std::int64_t operator[](int i) const { return sizes_[index(i)]; }
+  /// Size and name of dimension i, counted as in operator[].
   Dim dim(int i) const {
     const std::size_t at = index(i);
     return {sizes_[at], names_[at]};
   }
+  /// Replaces dimension i, counted as in operator[]. Error kUsage for a size that does not fit.
   void set_dim(int i, Dim dim) {
     const std::size_t at = index(i);
     put(at, dim, nonzero_ / factor(sizes_[at]));
   }
+  /// Adds a last dimension. Error kUsage beyond kMaxRank, or for a size that does not fit.
   void push_back(Dim dim) {
     if (rank_ == kMaxRank) raise_rank();
     put(static_cast<std::size_t>(rank_), dim, nonzero_);
@@ -74,6 +80,7 @@ class Shape {
   /// "[8,64]", with names "[batch=8,time=64]" if `with_names`.
   std::string to_string(bool with_names = false) const;
 
+  /// Whether rank and sizes are equal; names do not count.
   friend bool operator==(const Shape& a, const Shape& b) {
     return std::ranges::equal(a.sizes(), b.sizes());
   }
@@ -114,6 +121,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b);
 /// Shapes in messages: the text is made only when the message is formatted.
 template <>
 struct fmt::formatter<lockstep::Shape> : fmt::formatter<std::string> {
+  /// Writes Shape::to_string().
   auto format(const lockstep::Shape& shape, fmt::format_context& out) const {
     return fmt::formatter<std::string>::format(shape.to_string(), out);
   }

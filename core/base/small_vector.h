@@ -16,10 +16,13 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// A vector of trivially copyable elements, of which N need no allocation.
 template <class T, std::size_t N>
 requires std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>
 class SmallVector {
  public:
+  /// As std::vector's members of the same names; indices are not checked.
+  /// @{
   using value_type = T;
   using iterator = T*;
   using const_iterator = const T*;
@@ -103,6 +106,7 @@ class SmallVector {
   friend bool operator==(const SmallVector& a, const SmallVector& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
+  /// @}
 
  private:
   /// Room for at least `count` elements, and for twice as many as before.

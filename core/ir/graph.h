@@ -27,8 +27,8 @@
 namespace LOCKSTEP_API lockstep {
 
 struct Graph;
-using ValueId = std::int32_t;
-inline constexpr ValueId kNoValue = -1;
+using ValueId = std::int32_t;            ///< the position of a value's node in its graph
+inline constexpr ValueId kNoValue = -1;  ///< stands for no value
 /// Where a table with an entry for each value has that of `id`.
 inline std::size_t index_of(ValueId id) {
   return static_cast<std::size_t>(id);
@@ -39,9 +39,9 @@ using Operands = SmallVector<ValueId, 4>;
 /// Where a node comes from: the user's source line and the module path ("h.3.attn"). The views are
 /// static or owned by the graph's StringPool.
 struct Origin {
-  std::string_view file;
-  std::uint32_t line = 0;
-  std::string_view scope;
+  std::string_view file;   ///< without folders: "model.cpp"
+  std::uint32_t line = 0;  ///< from 1; 0: unknown
+  std::string_view scope;  ///< the module path
   /// True for a node that gradients() recorded for the line.
   bool gradient = false;
   /// In which mode it was recorded: ModePlace::number (mode_place.h); 0 outside of every ModeScope.
@@ -58,24 +58,27 @@ enum class InputKind : std::uint8_t {
   kBatch,   ///< one value per micro-batch: batch tensors and the micro-batch index
   kScalar,  ///< a host number given at each execution: learning rate, step, seed
 };
-std::string_view name_of(InputKind kind);
+std::string_view name_of(InputKind kind);  ///< "parameter", "state", "batch", "scalar"
+/// The inverse of name_of; nothing for an unknown name.
 std::optional<InputKind> parse_input_kind(std::string_view name);
 
+/// An op with its operands and the type of its result.
 struct Node {
-  Op op = Op::kInput;
-  Type type;
-  Operands operands;
-  Attrs attrs;
+  Op op = Op::kInput;                        ///< what it computes
+  Type type;                                 ///< of the result
+  Operands operands;                         ///< values of earlier nodes, in the op's order
+  Attrs attrs;                               ///< the op's attributes
   HostTensor literal;                        ///< kConstant only
   std::shared_ptr<const Graph> body;         ///< kCall, kFusion only
   InputKind input_kind = InputKind::kState;  ///< kInput only
   std::string_view name;                     ///< kInput: "batch.tokens", "wte.weight"; a label
-  Origin origin;
+  Origin origin;                             ///< where it comes from, for messages
 };
 
 /// Owns strings for as long as any graph that refers to them lives. Not thread-safe.
 class StringPool {
  public:
+  /// A view of an equal text that lives as long as the pool.
   std::string_view intern(std::string_view text);
 
  private:
@@ -86,26 +89,31 @@ class StringPool {
 /// "Output number `output` is the next value of input number `input`": the planner may give it the
 /// input's memory.
 struct Update {
-  std::int32_t output = 0;
-  std::int32_t input = 0;
+  std::int32_t output = 0;  ///< index in Graph::outputs
+  std::int32_t input = 0;   ///< index in Graph::inputs
   friend bool operator==(const Update&, const Update&) = default;
 };
 
+/// A program: nodes, what goes in and what comes out.
 struct Graph {
-  std::vector<Node> nodes;
+  std::vector<Node> nodes;       ///< operands before their users
   std::vector<ValueId> inputs;   ///< the kInput nodes in parameter order
   std::vector<ValueId> outputs;  ///< may repeat a value, may be an input
-  std::vector<Update> updates;
+  std::vector<Update> updates;   ///< which outputs replace which inputs
+  /// Holds the names of nodes and origins.
   std::shared_ptr<StringPool> strings = std::make_shared<StringPool>();
 
+  /// The node of a value.
   const Node& operator[](ValueId id) const { return nodes[static_cast<std::size_t>(id)]; }
-  ValueId size() const { return static_cast<ValueId>(nodes.size()); }
+  ValueId size() const { return static_cast<ValueId>(nodes.size()); }  ///< number of nodes
 
   /// Appends a node unchanged, with its type; an input is appended to `inputs` too.
   ValueId append(Node node);
   /// Appends an op whose type is inferred (infer.h). Error kUsage if the operands do not fit.
   ValueId add(Op op, ArrayRef<ValueId> operands, Attrs attrs = {}, Origin origin = {});
+  /// Appends an input with a name.
   ValueId add_input(Type type, InputKind kind, std::string_view name, Origin origin = {});
+  /// Appends a constant of the literal's type.
   ValueId add_constant(HostTensor literal, Origin origin = {});
 };
 
@@ -121,8 +129,8 @@ Graph keep_only(Graph graph, const std::vector<bool>& keep);
 
 /// An op that was recorded and is left out of the graph, because no output needs it.
 struct DroppedOp {
-  Op op;
-  Origin origin;
+  Op op;          ///< what was recorded
+  Origin origin;  ///< and where
 };
 /// What keep_only() drops but inputs, with the nodes of called graphs.
 std::vector<DroppedOp> dropped_ops(const Graph& graph, const std::vector<bool>& keep);

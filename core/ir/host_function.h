@@ -16,6 +16,7 @@
 //     a step is searched for values that are not finite. It must not use tensors of the trace,
 //     which wait for it (an error kUsage that names the line); its captures must outlive the
 //     engine. It has no gradient; see stop_gradient().
+//
 // Operands are copied from the device's memory and results to it. The arithmetic is IEEE's,
 // denormals included, on whichever thread it runs.
 #pragma once
@@ -55,8 +56,8 @@ class HostFunction {
     check();
   }
 
-  const std::string& name() const { return state_->name; }
-  std::int64_t version() const { return state_->version; }
+  const std::string& name() const { return state_->name; }  ///< by which calls find it
+  std::int64_t version() const { return state_->version; }  ///< of its results
   /// "match_boxes version 1".
   std::string to_string() const;
 
@@ -65,6 +66,7 @@ class HostFunction {
   /// wrong type.
   std::vector<HostTensor> call(const Node& node, std::span<const HostTensor> operands) const;
 
+  /// Whether name, version and code are the same; see the constructor for functions with captures.
   friend bool operator==(const HostFunction& a, const HostFunction& b);
 
  private:

@@ -16,23 +16,26 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// The class of an op: which enum of op_set.h it is in.
 enum class OpClass : std::uint8_t {
-  kLeaf,
-  kUnary,
-  kBinary,
-  kCompare,
-  kSelect,
-  kConvert,
-  kMovement,
-  kReduction,
-  kContraction,
-  kWindow,
-  kAttention,
-  kControl,
-  kCollective,
+  kLeaf,         ///< LeafOp
+  kUnary,        ///< UnaryOp
+  kBinary,       ///< BinaryOp
+  kCompare,      ///< CompareOp
+  kSelect,       ///< SelectOp
+  kConvert,      ///< ConvertOp
+  kMovement,     ///< MovementOp
+  kReduction,    ///< ReductionOp
+  kContraction,  ///< ContractionOp
+  kWindow,       ///< WindowOp
+  kAttention,    ///< AttentionOp
+  kControl,      ///< ControlOp
+  kCollective,   ///< CollectiveOp
 };
 
 // clang-format off
+/// The class that an enum stands for.
+/// @{
 constexpr OpClass class_of(LeafOp) { return OpClass::kLeaf; }
 constexpr OpClass class_of(UnaryOp) { return OpClass::kUnary; }
 constexpr OpClass class_of(BinaryOp) { return OpClass::kBinary; }
@@ -46,6 +49,7 @@ constexpr OpClass class_of(WindowOp) { return OpClass::kWindow; }
 constexpr OpClass class_of(AttentionOp) { return OpClass::kAttention; }
 constexpr OpClass class_of(ControlOp) { return OpClass::kControl; }
 constexpr OpClass class_of(CollectiveOp) { return OpClass::kCollective; }
+/// @}
 // clang-format on
 
 /// The enum of one class of ops.
@@ -72,6 +76,7 @@ class Op {
   using enum ControlOp;
   using enum CollectiveOp;
 
+  /// An op of a class.
   constexpr Op(OpsOfClass auto op)  // NOLINT(google-explicit-constructor)
       : number_(static_cast<std::uint8_t>(op)) {}
   /// Numbers start at 0, in the order of op_set.h.
@@ -81,14 +86,14 @@ class Op {
  private:
   std::uint8_t number_;
 };
-inline constexpr int kOpCount = after(Op::kCollectiveBroadcast);
+inline constexpr int kOpCount = after(Op::kCollectiveBroadcast);  ///< the number of ops
 
 /// Which dtypes the first operand may have.
 enum class Accepts : std::uint8_t {
-  kAny,
-  kNumbers,  ///< all but bool
-  kFloats,
-  kIntegers,
+  kAny,       ///< any dtype
+  kNumbers,   ///< all but bool
+  kFloats,    ///< f32, bf16, f16, f64
+  kIntegers,  ///< i32, i64, u8
   kBits,      ///< bool or integers
   kSummable,  ///< f32, f64, i32 or i64: dtypes of sums over ranks
 };
@@ -97,8 +102,8 @@ enum class Accepts : std::uint8_t {
 enum class Gives : std::uint8_t {
   kFirst,   ///< the first operand's
   kSecond,  ///< the second operand's
-  kBool,
-  kI32,
+  kBool,    ///< bool, whatever the operands
+  kI32,     ///< i32, whatever the operands
   kStated,  ///< that of the attribute `to`; without it the first operand's
   kListed,  ///< that of the first type in the attribute `results`
   kNode,    ///< the node states its type: inputs, constants, nodes with a body
@@ -111,12 +116,15 @@ enum class Gradient : std::uint8_t {
   kMissing,  ///< there is no rule for it: differentiating it is an error that names the op
 };
 
+/// Some of the keys of attributes.
 class AttrSet {
  public:
-  constexpr AttrSet() = default;
+  constexpr AttrSet() = default;  ///< no key
+  /// These keys.
   constexpr AttrSet(std::initializer_list<Attr> attrs) {
     for (const Attr attr : attrs) bits_ |= bit(attr);
   }
+  /// Whether the key is one of them.
   constexpr bool has(Attr attr) const { return (bits_ & bit(attr)) != 0; }
 
  private:
@@ -125,27 +133,30 @@ class AttrSet {
 };
 static_assert(kAttrCount <= 32);
 
+/// The facts about an op: a row of the table.
 struct OpInfo {
-  Op op;
-  OpClass op_class;
-  std::string_view name;  ///< as in the text form
-  int min_operands;
-  int max_operands;  ///< -1: any number
-  Accepts accepts;
-  Gives gives;
-  Gradient gradient;
+  Op op;                     ///< the op of this row
+  OpClass op_class;          ///< its class
+  std::string_view name;     ///< as in the text form
+  int min_operands;          ///< the fewest operands
+  int max_operands;          ///< -1: any number
+  Accepts accepts;           ///< what the first operand may be
+  Gives gives;               ///< how the dtype of the result follows
+  Gradient gradient;         ///< whether gradients pass it
   double flops_per_element;  ///< of the result; contractions have formulas in cost.cpp
-  bool commutative;
-  AttrSet required;
-  AttrSet optional;
+  bool commutative;          ///< whether its two operands may be swapped
+  AttrSet required;          ///< attributes that it must have
+  AttrSet optional;          ///< attributes that it may have
 };
 
 /// All rows, in the order of op_set.h.
 std::span<const OpInfo> op_table();
-const OpInfo& info_of(Op op);
+const OpInfo& info_of(Op op);  ///< the row of an op
+/// The name in the text form: "dot_general".
 inline std::string_view name_of(Op op) {
   return info_of(op).name;
 }
+/// The inverse of name_of; nothing for an unknown name.
 std::optional<Op> parse_op(std::string_view name);
 
 /// Error kInternal if the op is of another class.
@@ -160,7 +171,7 @@ E as(Op op) {
 
 /// One result element depends on the elements at the same place only (convert and select included).
 bool is_elementwise(Op op);
-bool is_collective(Op op);
-bool is_arg_reduction(Op op);
+bool is_collective(Op op);     ///< one of CollectiveOp
+bool is_arg_reduction(Op op);  ///< kArgMax or kArgMin
 
 }  // namespace lockstep

@@ -20,6 +20,7 @@ constexpr std::uint8_t after(E last_of_the_class_before) {
   return static_cast<std::uint8_t>(last_of_the_class_before) + 1;
 }
 
+/// What a program begins with: inputs, constants, indices, random bits.
 enum class LeafOp : std::uint8_t {
   kInput,       ///< a value given at execution; Graph::inputs says which
   kConstant,    ///< Node::literal; part of the structure
@@ -29,60 +30,65 @@ enum class LeafOp : std::uint8_t {
   kReplicaId,   ///< i32[]: this rank
 };
 
+/// One operand, element by element: the result has its shape and, unless stated, its dtype.
 enum class UnaryOp : std::uint8_t {
   kNegate = after(LeafOp::kReplicaId),  ///< integers wrap
-  kAbs,
-  kSign,  ///< -1, 0, 1; 0 for 0, NaN for NaN
-  kExp,
-  kLog,
-  kTanh,
-  kErf,
-  kSqrt,
-  kRsqrt,  ///< 1 / sqrt(x)
-  kSin,
-  kCos,
-  kFloor,
-  kCeil,
-  kRoundEven,  ///< to the nearest integer, ties to even
-  kIsFinite,   ///< -> bool
-  kNot,        ///< bool: logical; integers: bitwise
+  kAbs,                                 ///< absolute value
+  kSign,                                ///< -1, 0, 1; 0 for 0, NaN for NaN
+  kExp,                                 ///< e to the power of x
+  kLog,                                 ///< natural logarithm
+  kTanh,                                ///< hyperbolic tangent
+  kErf,                                 ///< error function
+  kSqrt,                                ///< square root
+  kRsqrt,                               ///< 1 / sqrt(x)
+  kSin,                                 ///< sine of radians
+  kCos,                                 ///< cosine of radians
+  kFloor,                               ///< the next integer below
+  kCeil,                                ///< the next integer above
+  kRoundEven,                           ///< to the nearest integer, ties to even
+  kIsFinite,                            ///< -> bool
+  kNot,                                 ///< bool: logical; integers: bitwise
 };
 
+/// Two operands of one shape and dtype, element by element.
 enum class BinaryOp : std::uint8_t {
   kAdd = after(UnaryOp::kNot),  ///< integers wrap
-  kSubtract,
-  kMultiply,
-  kDivide,     ///< integers truncate; x / 0 = -1, min / -1 = min
-  kRemainder,  ///< sign of the dividend; integers: x % 0 = x
-  kPower,
-  kMaximum,  ///< NaN if either is NaN; of 0 and -0, which are equal, the second
-  kMinimum,
-  kAnd,  ///< bool: logical; integers: bitwise
-  kOr,
-  kXor,
-  kShiftLeft,          ///< a shift by the width or more, or a negative one, gives 0
-  kShiftRightLogical,  ///< zeros are shifted in; likewise
+  kSubtract,                    ///< integers wrap
+  kMultiply,                    ///< integers wrap
+  kDivide,                      ///< integers truncate; x / 0 = -1, min / -1 = min
+  kRemainder,                   ///< sign of the dividend; integers: x % 0 = x
+  kPower,                       ///< the first to the power of the second
+  kMaximum,                     ///< NaN if either is NaN; of 0 and -0, which are equal, the second
+  kMinimum,                     ///< likewise
+  kAnd,                         ///< bool: logical; integers: bitwise
+  kOr,                          ///< bool: logical; integers: bitwise
+  kXor,                         ///< bool: logical; integers: bitwise
+  kShiftLeft,                   ///< a shift by the width or more, or a negative one, gives 0
+  kShiftRightLogical,           ///< zeros are shifted in; likewise
 };
 
 /// -> bool; comparisons with NaN are false, except kNotEqual.
 enum class CompareOp : std::uint8_t {
-  kEqual = after(BinaryOp::kShiftRightLogical),
-  kNotEqual,
-  kLess,
-  kLessEqual,
-  kGreater,
-  kGreaterEqual,
+  kEqual = after(BinaryOp::kShiftRightLogical),  ///< a == b
+  kNotEqual,                                     ///< a != b
+  kLess,                                         ///< a < b
+  kLessEqual,                                    ///< a <= b
+  kGreater,                                      ///< a > b
+  kGreaterEqual,                                 ///< a >= b
 };
 
+/// Three operands of one shape, element by element.
 enum class SelectOp : std::uint8_t {
   kSelect = after(CompareOp::kGreaterEqual),  ///< (pred bool, a, b): pred ? a : b
 };
 
+/// The operand's elements in another dtype.
 enum class ConvertOp : std::uint8_t {
   kConvert = after(SelectOp::kSelect),  ///< {to}: float -> integer truncates and saturates (NaN ->
                                         ///< 0); x -> bool is x != 0
 };
 
+/// Elements in other places.
 enum class MovementOp : std::uint8_t {
   kBroadcast = after(ConvertOp::kConvert),  ///< {shape, dims}: operand dimension i becomes result
                                             ///< dimension dims[i], increasing; a size-1 operand
@@ -102,23 +108,23 @@ enum class MovementOp : std::uint8_t {
 
 /// {dims} are removed. Sums of bf16 and f16 accumulate in f32 and round once.
 enum class ReductionOp : std::uint8_t {
-  kReduceSum = after(MovementOp::kScatterAdd),
-  kReduceProduct,
+  kReduceSum = after(MovementOp::kScatterAdd),  ///< integers wrap
+  kReduceProduct,                               ///< integers wrap
   kReduceMax,  ///< of no elements: -infinity or the lowest integer; of 0 and -0 either
-  kReduceMin,
-  kArgMax,  ///< {axis} -> i32, the first of equals; NaN counts as largest
-  kArgMin,  ///< {axis} -> i32, the first of equals; NaN counts as smallest
+  kReduceMin,  ///< of no elements: infinity or the highest integer; likewise
+  kArgMax,     ///< {axis} -> i32, the first of equals; NaN counts as largest
+  kArgMin,     ///< {axis} -> i32, the first of equals; NaN counts as smallest
 };
 
 /// Sums of products; f32 accumulation for 16-bit operands.
 enum class ContractionOp : std::uint8_t {
-  // (a, b) {lhs_batch, rhs_batch, lhs_contract, rhs_contract, [to]}: result dimensions are batch,
-  // a's free, b's free; `to` is the result dtype, the operands' if absent.
+  /// (a, b) {lhs_batch, rhs_batch, lhs_contract, rhs_contract, [to]}: result dimensions are batch,
+  /// a's free, b's free; `to` is the result dtype, the operands' if absent.
   kDotGeneral = after(ReductionOp::kArgMin),
-  // x is [N,C,H,W], w is [O,C/groups,KH,KW], y is [N,O,OH,OW];
-  // {stride[2], padding[top,bottom,left,right], dilation[2], groups, [to], [channels_last]}; with
-  // channels_last images are [N,H,W,C] (image_layout.h), and w is as before.
-  kConvolution,            ///< (x, w) -> y
+  /// (x, w) -> y: x is [N,C,H,W], w is [O,C/groups,KH,KW], y is [N,O,OH,OW];
+  /// {stride[2], padding[top,bottom,left,right], dilation[2], groups, [to], [channels_last]}; with
+  /// channels_last images are [N,H,W,C] (image_layout.h), and w is as before.
+  kConvolution,
   kConvolutionGradInput,   ///< (dy, w) {.., shape of x} -> dx
   kConvolutionGradWeight,  ///< (x, dy) {.., shape of w} -> dw
 };
@@ -139,11 +145,10 @@ enum class WindowOp : std::uint8_t {
 /// j <= i + Tk - Tq; a query that sees none gives 0. If dropout > 0,
 /// weight ((b*H+h)*Tq+i)*Tk+j is dropped where uniform(word) < dropout, else scaled 1/(1-dropout).
 enum class AttentionOp : std::uint8_t {
-  // (q, k, v | qkv, [key_mask], [seed, step, micro_batch] {stream}) -> [B,Tq,H,D]
+  /// (q, k, v | qkv, [key_mask], [seed, step, micro_batch] {stream}) -> [B,Tq,H,D]
   kAttention = after(WindowOp::kAvgPoolGrad),
-  // (q, k, v | qkv, out, dout, [key_mask], [seed, step, micro_batch]) -> dq, dk, dv, each
-  // flattened, in
-  // one f[q + k + v elements]; of qkv: its shape
+  /// (q, k, v | qkv, out, dout, [key_mask], [seed, step, micro_batch]) -> dq, dk, dv, each
+  /// flattened, in one f[q + k + v elements]; of qkv: its shape
   kAttentionGrad,
 };
 
@@ -154,9 +159,10 @@ enum class ControlOp : std::uint8_t {
   kFusion,       ///< (args...) {shape, axis} with Node::body: a group that runs as one kernel over
                  ///< the domain `shape`, see group.h; made by passes only. The node is result 0
   kGroupResult,  ///< (fusion or host_call) {index}: a further result, written by its command
-  // The results of a function on the host, see host_function.h: (x...) {function, version,
-  // results}. The node is result 0, the group_results right after it are the others. Equal operands
-  // give equal results: equal calls are merged, and a call whose results are unused is removed.
+  /// The results of a function on the host, see host_function.h: (x...) {function, version,
+  /// results}. The node is result 0, the group_results right after it are the others. Equal
+  /// operands give equal results: equal calls are merged, and a call whose results are unused is
+  /// removed.
   kHostCall,
 };
 

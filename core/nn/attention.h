@@ -11,8 +11,9 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// The sizes and parts of a MultiHeadAttention.
 struct AttentionOptions {
-  std::int64_t heads = 1;
+  std::int64_t heads = 1;  ///< of queries
   /// Heads of keys and values, each shared by heads / kv_heads neighbouring heads of queries
   /// (Ainslie et al., arXiv:2305.13245); 0: as many as `heads`.
   std::int64_t kv_heads = 0;
@@ -26,7 +27,7 @@ struct AttentionOptions {
   std::string_view output_name = "out_proj";
   /// Of the four projections; nothing: PyTorch's default.
   std::optional<Initializer> weight_init = {};
-  std::optional<Initializer> bias_init = {};
+  std::optional<Initializer> bias_init = {};  ///< of the biases; nothing: PyTorch's default
 };
 
 /// Which elements of sequences see each other, and their positions.
@@ -54,6 +55,7 @@ class MultiHeadAttention : public Module {
   /// sequence; undefined: all.
   Tensor operator()(const Tensor& x, const Tensor& key_mask = Tensor(),
                     Where where = Where::current()) const;
+  /// The same with segments or positions: packed documents, padding before the text.
   Tensor operator()(const Tensor& x, const SequenceLayout& layout,
                     Where where = Where::current()) const;
   /// Self-attention of the current tokens, x [B,T,width], with those before them, whose keys and

@@ -17,17 +17,21 @@ namespace LOCKSTEP_API lockstep {
 
 /// The sizes of a model's cache.
 struct CacheShape {
-  std::int64_t layers = 0;
-  std::int64_t kv_heads = 0;  ///< heads of keys and values; may be fewer than those of queries
-  std::int64_t head_size = 0;
-  std::int64_t length = 0;  ///< tokens that the model can see
+  std::int64_t layers = 0;     ///< layers of the model with self-attention
+  std::int64_t kv_heads = 0;   ///< heads of keys and values; may be fewer than those of queries
+  std::int64_t head_size = 0;  ///< width of a head
+  std::int64_t length = 0;     ///< tokens that the model can see
 };
 
+/// The cache of all layers for a batch of B sequences.
 class KeyValueCache {
  public:
+  /// What a layer keeps of earlier tokens.
   struct Layer {
+    /// [B,length,kv_heads,head_size].
     Tensor keys, values;  ///< [B,length,kv_heads,head_size]
   };
+  /// One for each layer, in the order of the model.
   std::vector<Layer> layers;
   /// Keys and values of another sequence, which cross-attention sees and no token changes:
   /// [B,S,kv_heads,head_size] for each layer; empty without cross-attention.

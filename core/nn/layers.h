@@ -16,15 +16,18 @@ namespace LOCKSTEP_API lockstep {
 /// f32, in the mode's compute dtype (mode.h).
 class Linear : public Module {
  public:
+  /// Whether there is a bias, and how parameters begin.
   struct Options {
-    bool bias = true;
+    bool bias = true;  ///< whether there is a parameter "bias" [out]
     /// false: weight [in, out] as GPT-2's Conv1D; true: [out, in] as PyTorch's Linear.
     bool transposed = true;
     /// Nothing: PyTorch's default, U(-1/sqrt(in), 1/sqrt(in)) for weight and bias.
     std::optional<Initializer> weight_init;
-    std::optional<Initializer> bias_init;
+    std::optional<Initializer> bias_init;  ///< as weight_init
   };
+  /// `in` features to `out` features, with a bias.
   Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out);
+  /// Parameters "weight" and, with options.bias, "bias" [out].
   Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
          const Options& options);
   /// [..., in] -> [..., out]
@@ -39,11 +42,14 @@ class Linear : public Module {
 /// Rows of a table [count, width].
 class Embedding : public Module {
  public:
+  /// How the table begins and what it is used for.
   struct Options {
     Initializer init = Initializer::normal(1.0);  ///< PyTorch's default
     bool attends = false;                         ///< whether attend() will be called
   };
+  /// `count` rows of `width` elements: parameter "weight" [count, width].
   Embedding(Module& parent, std::string_view name, std::int64_t count, std::int64_t width);
+  /// The same with options.
   Embedding(Module& parent, std::string_view name, std::int64_t count, std::int64_t width,
             const Options& options);
   /// integer [...] -> [..., width], f32
@@ -52,7 +58,7 @@ class Embedding : public Module {
   /// layer of a model that ties its weight to the embedding.
   Tensor attend(const Tensor& x, const Tensor* bias = nullptr,
                 Where where = Where::current()) const;
-  const Tensor& table() const { return weight_.get(); }
+  const Tensor& table() const { return weight_.get(); }  ///< the parameter, f32 [count, width]
 
  private:
   Parameter& weight_;
@@ -62,8 +68,9 @@ class Embedding : public Module {
 /// dtype of x, or, for an x of f32, in the mode's compute dtype (mode.h).
 class Conv2d : public Module {
  public:
+  /// Whether there is a bias, and how the weight begins.
   struct Options {
-    bool bias = true;
+    bool bias = true;  ///< whether there is a parameter "bias" [out]
     /// Nothing: PyTorch's default, U(-1/sqrt(n), 1/sqrt(n)), where n is the number of inputs of one
     /// result.
     std::optional<Initializer> weight_init = {};
@@ -71,8 +78,10 @@ class Conv2d : public Module {
   /// Error kUsage if spec.groups does not divide both numbers of channels.
   Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
          std::int64_t kernel, const ConvSpec& spec = {});
+  /// Parameters "weight" [out, in / groups, kernel, kernel] and, with options.bias, "bias" [out].
   Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
          std::int64_t kernel, const ConvSpec& spec, const Options& options);
+  /// x [N,in,H,W] -> [N,out,OH,OW]. Error kUsage for other shapes.
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 
  private:
@@ -84,7 +93,9 @@ class Conv2d : public Module {
 /// Drops elements in training (functions.h), and does nothing otherwise.
 class Dropout : public Module {
  public:
+  /// `p`: the probability of dropping an element, in [0, 1).
   Dropout(Module& parent, std::string_view name, double p);
+  /// X with dropped elements, of the same shape and dtype.
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 
  private:

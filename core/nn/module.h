@@ -35,13 +35,14 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
+  /// Names from the outermost module to this one: "h.0.attn".
   const std::string& path() const { return path_; }
 
   /// The parameters of the whole model that this module is a part of, in the order of declaration.
   ParameterSet& parameters() { return *parameters_; }
-  const ParameterSet& parameters() const { return *parameters_; }
-  ModuleBufferSet& buffers() { return *buffers_; }
-  const ModuleBufferSet& buffers() const { return *buffers_; }
+  const ParameterSet& parameters() const { return *parameters_; }  ///< likewise
+  ModuleBufferSet& buffers() { return *buffers_; }  ///< the buffers of the whole model likewise
+  const ModuleBufferSet& buffers() const { return *buffers_; }  ///< likewise
 
   /// Whether the parameters below this module are trained; one that is not has no gradient and no
   /// optimizer state. Call it before a Trainer is made.
@@ -68,6 +69,7 @@ class Module {
                        Initializer initializer);
   /// State that is not trained, see module_buffer.h.
   ModuleBuffer& buffer(std::string_view name, HostTensor initial);
+  /// path().name, or the name alone in an outermost module.
   std::string path_of(std::string_view name) const;
   /// The path; for an outermost module a name that stands for it.
   std::string_view call_name() const;
@@ -95,23 +97,28 @@ class ModuleList final : public Module {
                                            std::forward<Arguments>(arguments)...));
     return *modules_.back();
   }
-  std::size_t size() const { return modules_.size(); }
+  std::size_t size() const { return modules_.size(); }  ///< number of modules
+  /// Module number i; std::out_of_range beyond the last.
   const M& operator[](std::size_t i) const { return *modules_.at(i); }
 
+  /// Goes over the modules in order.
   class Iterator {
    public:
-    explicit Iterator(const std::unique_ptr<M>* at) : at_(at) {}
-    const M& operator*() const { return **at_; }
+    explicit Iterator(const std::unique_ptr<M>* at) : at_(at) {}  ///< at this module
+    const M& operator*() const { return **at_; }                  ///< the module here
+    /// Goes to the next module.
     Iterator& operator++() {
       ++at_;
       return *this;
     }
+    /// Whether they are at different modules.
     bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
    private:
     const std::unique_ptr<M>* at_;
   };
-  Iterator begin() const { return Iterator(modules_.data()); }
+  Iterator begin() const { return Iterator(modules_.data()); }  ///< the first module
+  /// Behind the last module.
   Iterator end() const { return Iterator(modules_.data() + modules_.size()); }
 
  private:

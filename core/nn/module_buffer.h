@@ -17,22 +17,24 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// One buffer: its name, value and recorded updates.
 class ModuleBuffer {
  public:
   /// The new value, of the buffer's dtype and shape, given the old one and the mean (f32) of the
   /// contributions of all micro-batches of the step.
   using Rule = std::function<Tensor(const Tensor& old, const Tensor& mean)>;
+  /// An update that the program of the step applies.
   struct Update {
     Tensor contribution;  ///< of one micro-batch; undefined for none
-    Rule rule;
+    Rule rule;            ///< gives the new value
   };
 
   std::string name;    ///< as in checkpoints: "bn1.running_mean"
   HostTensor initial;  ///< its value before the first step; gives dtype and shape
   Tensor value;        ///< undefined until it is set
 
-  DType dtype() const { return initial.dtype(); }
-  const Shape& shape() const { return initial.shape(); }
+  DType dtype() const { return initial.dtype(); }         ///< of its value
+  const Shape& shape() const { return initial.shape(); }  ///< of its value
   /// The value. Error kUsage if it is not set yet.
   const Tensor& get() const;
 
@@ -57,8 +59,8 @@ class ModuleBufferSet {
  public:
   /// Error kUsage for a name that exists.
   ModuleBuffer& declare(std::string name, HostTensor initial);
-  std::deque<ModuleBuffer>& all() { return buffers_; }
-  const std::deque<ModuleBuffer>& all() const { return buffers_; }
+  std::deque<ModuleBuffer>& all() { return buffers_; }              ///< in the order of declaration
+  const std::deque<ModuleBuffer>& all() const { return buffers_; }  ///< likewise
 
  private:
   std::deque<ModuleBuffer> buffers_;

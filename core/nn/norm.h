@@ -14,6 +14,7 @@ namespace LOCKSTEP_API lockstep {
 /// arXiv:1607.06450). Parameters "weight" and "bias" [width].
 class LayerNorm : public Module {
  public:
+  /// `width`: the size of the last dimension.
   LayerNorm(Module& parent, std::string_view name, std::int64_t width, double eps = 1e-5);
   /// [..., width] -> the same
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
@@ -29,6 +30,7 @@ class LayerNorm : public Module {
 /// 1e-6 and which rounds a 16-bit x / sqrt(...) before it multiplies; here the product is rounded.
 class RMSNorm : public Module {
  public:
+  /// `width`: the size of the last dimension.
   RMSNorm(Module& parent, std::string_view name, std::int64_t width, double eps = 1e-6);
   /// [..., width] -> the same
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;

@@ -22,22 +22,32 @@ enum class ParameterKind : std::uint8_t {
   kVector,  ///< biases and norms: not decayed
 };
 
+/// How the elements of a parameter are drawn.
 struct Initializer {
-  enum class Kind : std::uint8_t { kConstant, kNormal, kUniform };
-  Kind kind = Kind::kConstant;
+  /// The distribution.
+  enum class Kind : std::uint8_t {
+    kConstant,  ///< one value
+    kNormal,    ///< mean 0
+    kUniform,   ///< between -a and a
+  };
+  Kind kind = Kind::kConstant;  ///< which distribution
   double a = 0;  ///< the constant; the normal's standard deviation; the uniform's bound: U(-a, a)
 
+  /// All elements equal.
   static Initializer constant(double value) { return {Kind::kConstant, value}; }
+  /// Mean 0 and this standard deviation.
   static Initializer normal(double stddev) { return {Kind::kNormal, stddev}; }
+  /// U(-bound, bound).
   static Initializer uniform(double bound) { return {Kind::kUniform, bound}; }
 };
 
+/// A named tensor that training changes.
 struct Parameter {
-  std::string name;  ///< as in checkpoints: "h.0.attn.c_attn.weight"
-  Shape shape;
-  ParameterKind kind = ParameterKind::kMatrix;
-  Initializer initializer;
-  Tensor value;  ///< f32, undefined until it is set
+  std::string name;                             ///< as in checkpoints: "h.0.attn.c_attn.weight"
+  Shape shape;                                  ///< of the value
+  ParameterKind kind = ParameterKind::kMatrix;  ///< whether weight decay applies
+  Initializer initializer;                      ///< gives the first value
+  Tensor value;                                 ///< f32, undefined until it is set
   /// Whether steps change it. A parameter that is not trained has no gradient and no optimizer
   /// state.
   bool trainable = true;
@@ -64,9 +74,9 @@ class ParameterSet {
   /// Error kUsage for a name that exists.
   Parameter& declare(std::string name, Shape shape, ParameterKind kind, Initializer initializer);
 
-  std::deque<Parameter>& all() { return parameters_; }
-  const std::deque<Parameter>& all() const { return parameters_; }
-  std::int64_t elements() const;
+  std::deque<Parameter>& all() { return parameters_; }              ///< in the order of declaration
+  const std::deque<Parameter>& all() const { return parameters_; }  ///< likewise
+  std::int64_t elements() const;                                    ///< of all parameters together
   /// By name, as "h.0.attn.weight": to use a layer's weight elsewhere, too. Error kUsage with the
   /// nearest names if there is none.
   const Parameter& at(const std::string& name) const;

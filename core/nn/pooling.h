@@ -17,25 +17,28 @@ namespace LOCKSTEP_API lockstep {
 /// 2 padding - kernel) / stride) + 1, and OW alike. Padding is never the maximum; the gradient goes
 /// to the first of equal values.
 struct MaxPool2d {
-  std::int64_t kernel = 2;
-  std::int64_t stride = 0;  ///< 0: the kernel's size, so that windows do not overlap
-  std::int64_t padding = 0;
+  std::int64_t kernel = 2;   ///< height and width of a window, in pixels
+  std::int64_t stride = 0;   ///< 0: the kernel's size, so that windows do not overlap
+  std::int64_t padding = 0;  ///< pixels around the image
+  /// X [N,C,H,W] -> [N,C,OH,OW].
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 };
 
 /// The mean of each window, shapes as above. Padding counts as zeros, and the divisor is always
 /// kernel x kernel: PyTorch's count_include_pad=True, which is its default.
 struct AvgPool2d {
-  std::int64_t kernel = 2;
-  std::int64_t stride = 0;  ///< 0: the kernel's size
-  std::int64_t padding = 0;
+  std::int64_t kernel = 2;   ///< height and width of a window, in pixels
+  std::int64_t stride = 0;   ///< 0: the kernel's size
+  std::int64_t padding = 0;  ///< pixels around the image
+  /// X [N,C,H,W] -> [N,C,OH,OW].
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 };
 
 /// The mean of each channel: [N,C,H,W] -> [N,C,1,1], or with `flatten` [N,C], for a linear layer.
 /// PyTorch's AdaptiveAvgPool2d(1), torchvision's "avgpool".
 struct GlobalAvgPool2d {
-  bool flatten = false;
+  bool flatten = false;  ///< without the last two dimensions
+  /// X [N,C,H,W] -> [N,C,1,1] or [N,C].
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 };
 

@@ -21,9 +21,9 @@ struct Rotary {
   /// part ("llama3": Llama 3.1, see its model card and `_compute_llama3_parameters` of
   /// transformers).
   double factor = 1.0;
-  double low_freq_factor = 0;
-  double high_freq_factor = 0;
-  double original_positions = 0;
+  double low_freq_factor = 0;     ///< turns within original_positions below which `factor` divides
+  double high_freq_factor = 0;    ///< turns above which it does not
+  double original_positions = 0;  ///< of the model before its positions were extended
 
   /// Radians per position, for i < size / 2, in f64.
   std::vector<double> frequencies(std::int64_t size) const;

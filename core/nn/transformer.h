@@ -15,13 +15,17 @@ namespace LOCKSTEP_API lockstep {
 /// the names of Hugging Face's LlamaMLP: x [..., width] -> the same, [..., hidden] between.
 class GatedMlp : public Module {
  public:
+  /// Activation of the gate, options of the layers.
   struct Options {
-    Activation activation = Activation::kSilu;
+    Activation activation = Activation::kSilu;  ///< of gate_proj's result
     Linear::Options linear = {.bias = false, .weight_init = {}, .bias_init = {}};  ///< of all three
   };
+  /// SwiGLU without biases: `width` features, `hidden` between the projections.
   GatedMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden);
+  /// The same with options.
   GatedMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden,
            const Options& options);
+  /// [..., width] -> the same, of the same dtype.
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 
  private:
@@ -31,20 +35,21 @@ class GatedMlp : public Module {
   Linear down_proj_;
 };
 
+/// The parts of a TransformerBlock.
 struct BlockOptions {
   /// Options of the self-attention; all except `causal`, `rotary` and `memory_width` hold for the
   /// cross-attention, too.
   AttentionOptions attention = {};
-  std::int64_t hidden = 0;  ///< of the feed-forward part; 0: 4 width
-  Activation activation = Activation::kGelu;
+  std::int64_t hidden = 0;                    ///< of the feed-forward part; 0: 4 width
+  Activation activation = Activation::kGelu;  ///< between fc1 and fc2
   /// true: x + f(norm(x)), as in GPT-2, OPT, mBART; the user adds a norm after the last block.
   /// false: norm(x + f(x)), as in the paper, BART, Marian.
   bool pre_norm = true;
   /// The width of the memory that a cross-attention between the two other parts attends to; 0: no
   /// such part.
   std::int64_t memory_width = 0;
-  double dropout = 0.0;  ///< of what is added to the residual stream, in training
-  double norm_eps = 1e-5;
+  double dropout = 0.0;    ///< of what is added to the residual stream, in training
+  double norm_eps = 1e-5;  ///< added to the variance in the norms
 };
 
 /// Self-attention, cross-attention if there is a memory, and two linear layers with an activation

@@ -28,6 +28,7 @@ enum class SyncReason : std::uint8_t;
 struct CutTrace;
 struct Mode;
 
+/// Tensors of one trace can be operands together. Tensor::context() is that of a tensor.
 class TraceContext {
  public:
   TraceContext();
@@ -37,15 +38,16 @@ class TraceContext {
 
   /// A tensor for a value that exists (parameters, state, batches).
   Tensor tensor(TensorValuePtr value, InputKind kind, std::string_view name);
-
   /// An input of one number: changing it between steps never recompiles, and two equal scalars
   /// never merge.
   Tensor scalar(double value, DType dtype, std::string_view name);
-
   /// Structure: a different constant is a different graph.
+  /// @{
   Tensor constant(HostTensor literal, std::source_location where = std::source_location::current());
   Tensor constant(double value, DType dtype,
                   std::source_location where = std::source_location::current());
+  /// @}
+
   /// A constant in every place of `type`. Recorded once in a trace, where it was first needed:
   /// optimizers use the same numbers for every parameter.
   Tensor filled(double value, const Type& type,
@@ -60,14 +62,18 @@ class TraceContext {
   /// Records a host_call with these attributes: a tensor for each of its results.
   std::vector<Tensor> record_host_call(Attrs attrs, std::span<const Tensor> operands);
 
+  bool has_pending() const;                          ///< whether a live tensor is not computed yet
+  std::string_view scope() const { return scope_; }  ///< the module path of new nodes
+  /// The mode of the innermost ModeScope (mode.h); null outside of every scope.
+  const Mode* mode() const { return mode_; }
+
+  // For lockstep itself.
   /// Takes the pending graph, reduced to what live tensors need; recording starts anew.
   CutTrace cut();
   /// Drops everything recorded since the last cut, with the assignments. Using a dropped tensor is
   /// an error.
   void discard();
-  bool has_pending() const;  ///< whether a live tensor is not computed yet
   HostFunctions& host_functions() { return host_functions_; }  ///< that steps may call
-
   /// Cuts and runs the trace when a pending value is read; gets the line of the read. Without a
   /// handler, reading is an error.
   using SyncHandler = std::function<void(SyncReason, const std::source_location&)>;
@@ -76,30 +82,22 @@ class TraceContext {
   /// See reads.h. Null: no observer. Returns the previous observer.
   ReadObserver* set_read_observer(ReadObserver* observer);
   ReadObserver* read_observer() const { return reads_; }
-
   /// The id of the random stream of the next draw here: module path and ordinal within it.
   /// Ordinals start again at every cut, so that equal steps are equal graphs.
   std::int64_t next_stream();
-  std::string_view scope() const { return scope_; }
   /// The line and module path that a node recorded by a call at `where` gets: the line of the open
   /// LocationScope, if there is one.
   Origin origin_at(const std::source_location& where) const;
   Origin origin() const { return origin_at({}); }  ///< those of the open LocationScope
-
-  /// The mode of the innermost ModeScope (mode.h); null outside of every scope.
-  const Mode* mode() const { return mode_; }
   void set_mode(const Mode* mode);
   void note_mode_place(const std::source_location& where);
-
   /// While a user's call records a whole step: its line. See CallerScope (origin_scope.h).
   const std::optional<std::source_location>& caller() const { return caller_; }
   void set_caller(std::optional<std::source_location> where) { caller_ = where; }
-
   /// Tensors cannot be used on this thread, the device's: it would wait for itself. Default: none.
   void set_device_thread(std::thread::id thread) { device_thread_ = thread; }
   bool is_on_device_thread() const { return std::this_thread::get_id() == device_thread_; }
 
-  // For gradients and other graph-to-graph code.
   const Graph& pending() const { return graph_; }
   ValueId node_of(const Tensor& tensor);  ///< in the pending graph; adds an input if needed
   Tensor tensor_of(ValueId id);           ///< a handle to a pending node
@@ -166,7 +164,7 @@ class TraceContext {
 ///     }
 class LocationScope {
  public:
-  LocationScope(TraceContext& context, const std::source_location& where);
+  LocationScope(TraceContext& context, const std::source_location& where);  ///< in this trace
   /// Opens the scope in the trace of the operands of `call`, see context_of().
   LocationScope(std::string_view call, ArrayRef<const Tensor*> operands,
                 const std::source_location& where)
@@ -184,7 +182,8 @@ class LocationScope {
 /// or below the outer one. With `where` it is a LocationScope, too: for a model's call of a layer.
 class ModuleScope {
  public:
-  ModuleScope(TraceContext& context, std::string_view name);
+  ModuleScope(TraceContext& context, std::string_view name);  ///< in this trace
+  /// The same, and a LocationScope.
   ModuleScope(TraceContext& context, std::string_view name, const std::source_location& where);
   ~ModuleScope();
   ModuleScope(const ModuleScope&) = delete;

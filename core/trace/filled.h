@@ -9,14 +9,16 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// A constant in every place of a type.
 struct Filled {
   std::uint64_t bits;  ///< of the number
-  Type type;
+  Type type;           ///< of the constant
   friend bool operator==(const Filled&, const Filled&) = default;
 };
 
+/// Hashes a Filled, for std::unordered_map.
 struct FilledHasher {
-  std::size_t operator()(const Filled& filled) const;
+  std::size_t operator()(const Filled& filled) const;  ///< equal for equal keys
 };
 
 }  // namespace lockstep

@@ -12,8 +12,8 @@
 
 namespace LOCKSTEP_API lockstep {
 
-Tensor relu(const Tensor& x, Where where = Where::current());
-Tensor sigmoid(const Tensor& x, Where where = Where::current());
+Tensor relu(const Tensor& x, Where where = Where::current());     ///< max(x, 0)
+Tensor sigmoid(const Tensor& x, Where where = Where::current());  ///< 1 / (1 + exp(-x))
 /// GELU, tanh approximation: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel,
 /// arXiv:1606.08415); GPT-2's "gelu_new".
 Tensor gelu_tanh(const Tensor& x, Where where = Where::current());
@@ -27,9 +27,13 @@ Tensor swiglu(const Tensor& gate, const Tensor& up, Where where = Where::current
 /// log(1 + exp(x)), without overflow and with small results to their last digits.
 Tensor softplus(const Tensor& x, Where where = Where::current());
 
+/// Of the elements along `dims` (negative: from the end), which are removed, or with `keep_dims`
+/// become 1.
 Tensor mean(const Tensor& x, IntView dims, bool keep_dims = false, Where where = Where::current());
 
+/// exp(x) / sum(exp(x)) along `dim`, where the largest element is subtracted first.
 Tensor softmax(const Tensor& x, int dim, Where where = Where::current());
+/// log(softmax(x)) along `dim`, without overflow.
 Tensor log_softmax(const Tensor& x, int dim, Where where = Where::current());
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias over the last dimension; weight and bias [C].
@@ -53,9 +57,11 @@ Tensor correct_predictions(const Tensor& logits, const Tensor& targets,
 /// nothing. A probability f32[] in [0, 1) may change from step to step, as a scalar() can: if it is
 /// 0, nothing is dropped, but numbers are drawn. Error kUsage in a training mode without a key.
 Tensor dropout(const Tensor& x, double p, Where where = Where::current());
+/// The same with a probability f32[].
 Tensor dropout(const Tensor& x, const Tensor& p, Where where = Where::current());
 /// The same with the given key, in every mode.
 Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where = Where::current());
+/// The same with a probability f32[].
 Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key,
                Where where = Where::current());
 

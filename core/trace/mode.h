@@ -11,6 +11,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// How a forward pass is recorded.
 struct Mode {
   /// Dropout drops, batch normalization takes the batch's statistics.
   bool training = false;
@@ -40,6 +41,7 @@ class ModeScope {
 
 /// The mode of the innermost scope; without one, an evaluation in f32.
 const Mode& mode_of(const TraceContext& context);
+/// That of the tensor's trace. Error kUsage with the line for an undefined tensor.
 inline const Mode& mode_of(const Tensor& tensor, Where where = Where::current()) {
   return mode_of(tensor.context(where));
 }

@@ -10,8 +10,8 @@ namespace LOCKSTEP_API lockstep {
 
 /// The line that opened the last ModeScope of a mode.
 struct ModePlace {
-  std::uint8_t number = 0;  ///< mode_number(), see mode.h
-  std::source_location where;
+  std::uint8_t number = 0;     ///< mode_number(), see mode.h
+  std::source_location where;  ///< of the ModeScope
 };
 
 }  // namespace lockstep

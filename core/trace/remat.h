@@ -24,7 +24,7 @@ namespace LOCKSTEP_API lockstep {
 /// another one is a part of that one.
 class RematScope {
  public:
-  explicit RematScope(TraceContext& context);
+  explicit RematScope(TraceContext& context);  ///< begins a region in this trace
   RematScope(const RematScope&) = delete;
   RematScope& operator=(const RematScope&) = delete;
 
@@ -34,6 +34,7 @@ class RematScope {
   /// for an undefined output.
   void finish(std::span<const Tensor> outputs,
               std::source_location where = std::source_location::current());
+  /// The same with one output.
   void finish(const Tensor& output, std::source_location where = std::source_location::current()) {
     finish(std::span(&output, 1), where);
   }

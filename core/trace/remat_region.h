@@ -10,8 +10,8 @@ namespace LOCKSTEP_API lockstep {
 
 /// Pending nodes [begin, end) that gradients() computes again instead of keeping them (remat.h).
 struct RematRegion {
-  ValueId begin = 0;
-  ValueId end = 0;
+  ValueId begin = 0;             ///< first node
+  ValueId end = 0;               ///< behind the last node
   std::vector<ValueId> outputs;  ///< kept
   Origin origin;                 ///< of the call that asked for it
 };

@@ -26,26 +26,27 @@ using Where = std::source_location;
 /// ones in a list ordered by creation. Counted without atomics: a context is used by one thread,
 /// and recording an op copies its operands several times.
 struct TensorState {
-  TensorState(TraceContext& context, Type type);
+  TensorState(TraceContext& context, Type type);  ///< enters the context's list of live states
   ~TensorState();
   TensorState(const TensorState&) = delete;
   TensorState& operator=(const TensorState&) = delete;
 
   TraceContext* context;  ///< null once the context is gone
-  Type type;
+  Type type;              ///< dtype and shape
   /// The node in the pending graph, if `epoch` is the context's current one.
   ValueId node = kNoValue;
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 0;  ///< TraceContext::epoch() when `node` was recorded
   /// The computed value; null until the tensor is computed.
   TensorValuePtr value;
-  InputKind input_kind = InputKind::kState;
-  std::string_view name;  ///< of an input; owned by the context
+  InputKind input_kind = InputKind::kState;  ///< what it is as an input of the next graph
+  std::string_view name;                     ///< of an input; owned by the context
   /// The pending input that an assign() replaced; kNoValue if none.
   ValueId assigned_from = kNoValue;
 
+  /// The neighbours in the context's list; null at its ends.
   TensorState* previous = nullptr;
-  TensorState* next = nullptr;
-  std::uint32_t handles = 0;
+  TensorState* next = nullptr;  ///< see `previous`
+  std::uint32_t handles = 0;    ///< TensorStatePtrs to it
 };
 
 /// The last handle is gone: gives the state's memory back to the context.
@@ -55,11 +56,15 @@ void release_state(TensorState* state);
 class TensorStatePtr {
  public:
   TensorStatePtr() = default;
+  /// Counts one more handle, unless null.
   explicit TensorStatePtr(TensorState* state) noexcept : state_(state) {
     if (state_ != nullptr) ++state_->handles;
   }
+  /// Counts one more handle.
   TensorStatePtr(const TensorStatePtr& other) noexcept : TensorStatePtr(other.state_) {}
+  /// Leaves `other` null.
   TensorStatePtr(TensorStatePtr&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  /// Releases the old state if this was its last handle.
   TensorStatePtr& operator=(TensorStatePtr other) noexcept {
     std::swap(state_, other.state_);
     return *this;
@@ -68,34 +73,39 @@ class TensorStatePtr {
     if (state_ != nullptr && --state_->handles == 0) release_state(state_);
   }
 
-  TensorState* get() const { return state_; }
-  TensorState& operator*() const { return *state_; }
-  TensorState* operator->() const { return state_; }
+  TensorState* get() const { return state_; }         ///< null for none
+  TensorState& operator*() const { return *state_; }  ///< the state; there must be one
+  TensorState* operator->() const { return state_; }  ///< likewise
   friend bool operator==(const TensorStatePtr&, const TensorStatePtr&) = default;
 
  private:
   TensorState* state_ = nullptr;
 };
 
+/// A handle; copies stand for the same value.
 class Tensor {
  public:
-  Tensor() = default;
-  explicit Tensor(TensorStatePtr state) : state_(std::move(state)) {}
+  Tensor() = default;                                                  ///< undefined
+  explicit Tensor(TensorStatePtr state) : state_(std::move(state)) {}  ///< a handle to this state
 
   /// False for a tensor that is default-constructed or moved from: every other use of it is an
   /// error kUsage with the line.
   bool defined() const { return state_.get() != nullptr; }
+  /// The element type; known before the value is computed.
   DType dtype(std::source_location where = std::source_location::current()) const {
     return state(where).type.dtype;
   }
+  /// The dimensions; known before the value is computed.
   const Shape& shape(std::source_location where = std::source_location::current()) const {
     return state(where).type.shape;
   }
+  /// Dtype and shape.
   const Type& type(std::source_location where = std::source_location::current()) const {
     return state(where).type;
   }
   /// Error kUsage if the context is gone, or in a function of host_call().
   TraceContext& context(std::source_location where = std::source_location::current()) const;
+  /// The size of a dimension; negative: counted from the end. Error kUsage if out of range.
   std::int64_t size(int dim, std::source_location where = std::source_location::current()) const {
     return shape(where)[dim];
   }
@@ -111,11 +121,12 @@ class Tensor {
   /// or shape differ.
   void assign(const Tensor& value, std::source_location where = std::source_location::current());
 
+  /// The state. Error kUsage with the line if undefined.
   TensorState& state(std::source_location where = std::source_location::current()) const {
     if (state_.get() == nullptr) raise_undefined(where);
     return *state_;
   }
-  const TensorStatePtr& handle() const { return state_; }
+  const TensorStatePtr& handle() const { return state_; }  ///< null if undefined
 
  private:
   [[noreturn]] static void raise_undefined(const std::source_location& where);
@@ -129,17 +140,19 @@ class Tensor {
 /// which is not a number.
 class Operand {
  public:
+  /// A tensor, which may be undefined.
   Operand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
           std::source_location where = std::source_location::current())
       : tensor_(tensor), where_(where) {}
+  /// A number, without a dtype of its own.
   Operand(double number,  // NOLINT(google-explicit-constructor)
           std::source_location where = std::source_location::current())
       : number_(number), is_number_(true), where_(where) {}
 
-  bool is_number() const { return is_number_; }
-  double number() const { return number_; }
-  const Tensor& tensor() const { return tensor_; }
-  const std::source_location& where() const { return where_; }
+  bool is_number() const { return is_number_; }     ///< whether it is a number
+  double number() const { return number_; }         ///< the number; 0 for a tensor
+  const Tensor& tensor() const { return tensor_; }  ///< the tensor; undefined for a number
+  const std::source_location& where() const { return where_; }  ///< the line of the call
 
  private:
   Tensor tensor_;
@@ -153,11 +166,13 @@ class Operand {
 /// function of tensors begins with this call, or with a LocationScope, which makes it.
 TraceContext& context_of(std::string_view call, ArrayRef<const Tensor*> operands,
                          const std::source_location& where);
+/// The same for a list of tensors, of which none may be undefined.
 TraceContext& context_of_all(std::string_view call, std::span<const Tensor> operands,
                              const std::source_location& where);
 
 /// "LINE: WHAT is an undefined tensor: ..."
 [[noreturn]] void raise_undefined(std::string_view what, const Origin& line);
+/// The same for operand number `operand`, from 0, of the `operands` of a call.
 [[noreturn]] void raise_undefined_operand(std::string_view call, std::size_t operand,
                                           std::size_t operands, const Origin& line);
 

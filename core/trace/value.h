@@ -11,11 +11,12 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// The value behind the handles of a computed tensor.
 class TensorValue {
  public:
-  explicit TensorValue(Type type) : type_(type) {}
+  explicit TensorValue(Type type) : type_(type) {}  ///< a value of this type
   virtual ~TensorValue() = default;
-  const Type& type() const { return type_; }
+  const Type& type() const { return type_; }  ///< dtype and shape
 
   /// A host copy; waits for this value alone. Rethrows the error of the step that failed to make
   /// it. Error kUsage if the value differs between micro-batches (see all_reduce).
@@ -24,11 +25,13 @@ class TensorValue {
  private:
   Type type_;
 };
+/// Shared by tensors, and by queued programs that read it.
 using TensorValuePtr = std::shared_ptr<TensorValue>;
 
 /// A number given at execution time; changing it never recompiles.
 class HostScalar final : public TensorValue {
  public:
+  /// A value of shape [].
   explicit HostScalar(HostTensor value)
       : TensorValue({value.dtype(), value.shape()}), value_(std::move(value)) {}
   HostTensor to_host() override { return value_; }

@@ -7,14 +7,17 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// Where the virtual time of the host's work comes from.
 enum class HostTime : std::uint8_t {
   kMeasured,  ///< the CPU time of threads here, times a factor
   kNone,      ///< no time
   kStated,    ///< what HostCosts says
 };
 
+/// Keys of the section device.host: the host that a device of virtual time stands beside.
 struct HostCosts {
-  HostTime time = HostTime::kMeasured;
+  HostTime time = HostTime::kMeasured;  ///< where the other members count
+  /// kMeasured: how much slower that host is than this one.
   double factor = 1;  ///< kMeasured
   // kStated:
   double step_ms = 0;     ///< records and hands over a training step

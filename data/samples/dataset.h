@@ -26,8 +26,8 @@ using HostBatch = std::map<std::string, HostTensor>;
 
 /// The type of a field, the same for every sample; known without fetching one.
 struct FieldSpec {
-  std::string name;
-  DType dtype = DType::kF32;
+  std::string name;           ///< in Sample and in Batch
+  DType dtype = DType::kF32;  ///< of the elements
   /// Its dimensions may have names, Shape{{32, "boxes"}, 4}; reports about recompilation use them,
   /// "batch.boxes[boxes]: 17 -> 23".
   Shape shape = {};
@@ -40,7 +40,7 @@ struct FieldSpec {
 /// What a sample that is drawn anew each time (masked words, an augmented image) depends on besides
 /// its index, so that a resume, other ranks and other workers draw the same one.
 struct DrawKey {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< of the run
   /// Nothing in an evaluation, where a sample is the same each time.
   std::optional<std::int64_t> epoch = {};
   /// Receives the reason for each sample that could not be read and was replaced by another one;
@@ -48,12 +48,13 @@ struct DrawKey {
   std::vector<std::string>* skipped = nullptr;
 };
 
+/// Samples by index; thread-safe, see the functions.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  virtual std::int64_t size() const = 0;
-  virtual std::vector<FieldSpec> fields() const = 0;
+  virtual std::int64_t size() const = 0;              ///< number of samples
+  virtual std::vector<FieldSpec> fields() const = 0;  ///< of every sample
 
   /// Sample `index` in [0, size()). Thread-safe. Error kData naming the file if it cannot be read.
   virtual Sample get(std::int64_t index) const = 0;
@@ -85,7 +86,7 @@ class Dataset {
   virtual std::string source(std::int64_t index) const;
 };
 
-using DatasetPtr = std::shared_ptr<const Dataset>;
+using DatasetPtr = std::shared_ptr<const Dataset>;  ///< a dataset shared by loaders
 
 /// Error kInternal unless `index` is a sample of `dataset`.
 void check_index(const Dataset& dataset, std::int64_t index);

@@ -12,8 +12,8 @@ namespace LOCKSTEP_API lockstep {
 
 /// Samples whose lengths are uniform in min <= length <= max.
 struct LengthShare {
-  std::int64_t min = 1;
-  std::int64_t max = 1;
+  std::int64_t min = 1;    ///< shortest
+  std::int64_t max = 1;    ///< longest
   double probability = 1;  ///< of a sample to be one of these
   friend bool operator==(const LengthShare&, const LengthShare&) = default;
 };

@@ -11,24 +11,26 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// What samples are padded to.
 enum class PaddingMode : std::uint8_t {
   kMax,      ///< to the field's maximum: one shape for the whole run
   kLongest,  ///< to the longest sample of the step
   kBucket,   ///< to the smallest bucket that holds the longest sample of the step
 };
 
+/// How samples of different lengths become one batch.
 struct Padding {
-  PaddingMode mode = PaddingMode::kMax;
+  PaddingMode mode = PaddingMode::kMax;  ///< what they are padded to
   /// Ascending lengths, for kBucket; if empty, at most `max_buckets` lengths that fit the dataset
   /// are chosen (length_buckets.h).
   std::vector<std::int64_t> buckets = {};
-  std::int64_t max_buckets = 8;
+  std::int64_t max_buckets = 8;                   ///< lengths chosen at most, if `buckets` is empty
   std::int64_t multiple_of = 1;                   ///< the padded length is rounded up to a multiple
   std::map<std::string, double> pad_values = {};  ///< per field; default: FieldSpec::pad_value
   /// Batches get an f32 [B, L] tensor of this name: 1 where the field `mask_of` has content, 0
   /// where it is padded. Only if that field has variable length.
   std::string mask_name = "attention_mask";
-  std::string mask_of = "tokens";
+  std::string mask_of = "tokens";  ///< the field whose padding the mask shows
 };
 
 /// Error kUsage for invalid settings.

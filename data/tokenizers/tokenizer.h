@@ -26,7 +26,7 @@ struct SpecialTokens {
 
 /// A sequence as a model takes it.
 struct TokenSequence {
-  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> ids;       ///< of the tokens, in order
   std::vector<std::int32_t> type_ids;  ///< of each token: 0 in the first text, 1 in the second
 };
 
@@ -67,7 +67,7 @@ class Tokenizer {
   virtual std::string token(std::int32_t id) const = 0;
   /// The inverse of token(); nothing if the vocabulary has no such token.
   virtual std::optional<std::int32_t> id_of(std::string_view token) const = 0;
-  virtual const SpecialTokens& special() const = 0;
+  virtual const SpecialTokens& special() const = 0;  ///< ids of the tokens with a role
   /// Whether the token stands for no text: those in `special()`, and others declared so.
   virtual bool is_special(std::int32_t id) const;
   /// Whether a token continues the word of the token before it: WordPiece's "##ing"; if words begin
@@ -85,7 +85,7 @@ class Tokenizer {
 /// Error kData if `id` is not one of `vocab_size` tokens.
 void check_token(std::int32_t id, std::int64_t vocab_size);
 
-using TokenizerPtr = std::shared_ptr<const Tokenizer>;
+using TokenizerPtr = std::shared_ptr<const Tokenizer>;  ///< a tokenizer shared by datasets
 
 /// From a Hugging Face tokenizer.json, which serialize() writes, or an earlier lockstep format;
 /// `name` is its file, for messages. Error kData if it is anything else.

@@ -16,28 +16,31 @@ namespace LOCKSTEP_API lockstep {
 /// A name that matches `from`, in which one '*' stands for any text, becomes `to`, with the same
 /// text for its '*'.
 struct HubRename {
-  std::string from;
-  std::string to;
+  std::string from;  ///< a name, or one with a '*'
+  std::string to;    ///< its new name, with a '*' if `from` has one
 };
 
 /// A second name of a parameter, in models that have no parameter of that name. Folders may leave
 /// it out, or hold its equal elements.
 struct HubTied {
-  std::string name;
-  std::string parameter;
-  bool written = false;  ///< export writes it, too
+  std::string name;       ///< the second name
+  std::string parameter;  ///< the name that the model has
+  bool written = false;   ///< export writes it, too
 };
 
 /// A value of a config.json.
 struct HubValue {
-  std::string json;
+  std::string json;        ///< the value as JSON text: "12", "\"gelu\""
   std::string place = "";  ///< "FILE:LINE:COLUMN" if it is from a file; renaming keeps it
 
   HubValue() = default;
+  /// A value that is from no file.
   HubValue(std::string json_text) : json(std::move(json_text)) {}
-  HubValue(const char* json_text) : json(json_text) {}
+  HubValue(const char* json_text) : json(json_text) {}  ///< likewise
+  /// A value at a place of a file.
   HubValue(std::string json_text, std::string where)
       : json(std::move(json_text)), place(std::move(where)) {}
+  /// Whether the text is the same.
   friend bool operator==(const HubValue& value, std::string_view json) {
     return value.json == json;
   }
@@ -52,10 +55,11 @@ struct HubFormat;
 /// `model.SECTION.from_pretrained` names. The part's keys begin with "SECTION.", and so do the
 /// names of its parameters.
 struct HubPart {
-  std::string section;
+  std::string section;    ///< of the config below `model`
   HubFormat (*format)();  ///< of the other model's folders, with `read` to this model's names
 };
 
+/// How the hub's folders of a model are read and written.
 struct HubFormat {
   /// "" for models of timm, whose config.json has an "architecture" and no type.
   std::string model_type;
@@ -70,12 +74,14 @@ struct HubFormat {
   std::vector<std::string> ignored = {};
   /// Parameters and buffers that may be missing in a file: they get their initial values.
   std::vector<std::string> may_lack = {};
-  std::vector<HubTied> tied = {};
+  std::vector<HubTied> tied = {};  ///< parameters with a second name
   /// The parameter that has a row for each token, and others of its kind; '*' as above.
   std::string token_embedding = "";
+  /// See token_embedding.
   std::vector<std::string> token_rows = {};
   /// Learned embeddings of positions: [positions, C], and of images [1, 1 + positions, C].
   std::vector<std::string> text_positions = {};
+  /// See text_positions.
   std::vector<std::string> image_positions = {};
   /// Keys of config.json that change the computation, each with the one value (JSON) that the model
   /// supports, if they are not null. Unknown keys are ignored.
@@ -92,9 +98,10 @@ struct HubFormat {
   /// Converts the values of a config.json into the form of the model's keys, and back. A value that
   /// is invalid for its key is refused later, with its location.
   void (*from_hub)(HubValues& values) = nullptr;
+  /// The inverse of from_hub.
   void (*to_hub)(HubValues& values) = nullptr;
-  std::vector<HubPart> parts = {};
-  bool generates = false;  ///< generates text, and so has a generation_config.json
+  std::vector<HubPart> parts = {};  ///< parts with folders of their own
+  bool generates = false;           ///< generates text, and so has a generation_config.json
   /// The model takes images. preprocessor_config.json says how to scale them. For timm's models
   /// config.json does: from_hub() returns "image_mean" and "image_std"; to_hub() gets them, and
   /// timm's "input_size", "crop_pct" and "interpolation".

@@ -15,21 +15,27 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// The settings and the update rule of LAMB.
 struct Lamb {
-  static constexpr std::string_view kName = "lamb";
+  static constexpr std::string_view kName = "lamb";  ///< in configs
+  /// In help.
   static constexpr std::string_view kDoc =
       "Adam with decoupled weight decay, scaled to the norm of each matrix";
 
   double learning_rate = 1e-3;  ///< peak
+  /// Decay of the running mean of the gradient, and of its square.
   std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-6;
-  double weight_decay = 0.01;
+  double eps = 1e-6;           ///< added to the denominator
+  double weight_decay = 0.01;  ///< times the parameter, added to the direction
 
-  static std::vector<Key> keys();
+  static std::vector<Key> keys();  ///< of the section `optimizer`
+  /// What UpdateRule asks for; Optimizer's functions of these names say what they do.
+  /// @{
   std::vector<std::string> slots() const;
   std::vector<Tensor> scalars(TraceContext& context, std::int64_t step, double rate) const;
   std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
                              std::span<const Tensor> slots, std::span<const Tensor> scalars) const;
+  /// @}
 };
 
 }  // namespace lockstep

@@ -35,14 +35,17 @@ concept UpdateRule = std::copy_constructible<T> &&
 /// Any update rule, as a value.
 class Optimizer {
  public:
+  /// Holds a copy of the rule.
   template <class Rule>
   requires(!std::same_as<std::remove_cvref_t<Rule>, Optimizer> &&
            UpdateRule<std::remove_cvref_t<Rule>>)
       Optimizer(Rule&& rule)  // NOLINT(google-explicit-constructor,
                               // bugprone-forwarding-reference-overload)
       : held_(std::make_unique<Held<std::remove_cvref_t<Rule>>>(std::forward<Rule>(rule))) {}
+  /// Holds a copy of what `other` holds.
   Optimizer(const Optimizer& other) : held_(other.held_->clone()) {}
   Optimizer(Optimizer&&) noexcept = default;
+  /// Holds what `other` holds.
   Optimizer& operator=(Optimizer other) noexcept {
     held_ = std::move(other.held_);
     return *this;

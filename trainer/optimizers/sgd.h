@@ -14,21 +14,26 @@ namespace LOCKSTEP_API lockstep {
 
 struct Config;
 
+/// The settings and the update rule of SGD.
 struct Sgd {
-  static constexpr std::string_view kName = "sgd";
-  static constexpr std::string_view kDoc = "gradient descent with momentum";
+  static constexpr std::string_view kName = "sgd";                            ///< in configs
+  static constexpr std::string_view kDoc = "gradient descent with momentum";  ///< in help
 
   double learning_rate = 1e-3;  ///< peak
   double momentum = 0.0;        ///< 0: plain SGD, without a slot
-  double weight_decay = 0.01;
-  bool nesterov = false;  ///< needs momentum
+  double weight_decay = 0.01;   ///< times the parameter, added to its gradient
+  bool nesterov = false;        ///< needs momentum
 
-  static std::vector<Key> keys();
+  static std::vector<Key> keys();  ///< of the section `optimizer`
+  /// Reports `nesterov` without momentum.
   void check(const Config& run, const ReportProblem& report) const;
+  /// What UpdateRule asks for; Optimizer's functions of these names say what they do.
+  /// @{
   std::vector<std::string> slots() const;
   std::vector<Tensor> scalars(TraceContext& context, std::int64_t step, double rate) const;
   std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
                              std::span<const Tensor> slots, std::span<const Tensor> scalars) const;
+  /// @}
 };
 
 }  // namespace lockstep

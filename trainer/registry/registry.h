@@ -7,24 +7,21 @@
 //
 // A row is made from a class with its name, a short description and its own config keys:
 //
-//   add_model<M>     a Model with kName, kDoc; a struct M::Config with keys()
-//                    (trainer/settings/key.h) and, where they say something, needs() (what it asks
-//                    of data), check(run, report) (rules that span keys), sizes() (for
-//                    `lockstep models`) and hub() (its form in Hugging Face folders,
-//                    trainer/hub/hub_format.h); and a constructor M(const Config&), or M(const
-//                    Config&, const DataFacts&).
-//   add_dataset<D>   kName, kDoc, kGives (the inputs that it can give, separated by blanks); a
-//                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check();
-//                    kVaries = true if its samples may differ in length; kBringsTokenizer = true if
-//                    its tokenizer lies beside its files, kTakesVocabulary = true if it makes
-//                    tokens for the model's vocabulary; part() if a part of its settings is one
-//                    that several datasets have.
-//   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys(),
-//   maybe
-//                    check().
-//   add_metric<E>    an Evaluator (trainer/task/metrics.h) with kName and kDoc, made without
-//                    arguments; kLargerIsBetter = false if it is so; runs name those that they want
-//                    in eval.metrics.
+//   - add_model<M>: a Model with kName, kDoc; a struct M::Config with keys()
+//     (trainer/settings/key.h) and, where they say something, needs() (what it asks of data),
+//     check(run, report) (rules that span keys), sizes() (for `lockstep models`) and hub() (its
+//     form in Hugging Face folders, trainer/hub/hub_format.h); and a constructor M(const Config&),
+//     or M(const Config&, const DataFacts&).
+//   - add_dataset<D>: kName, kDoc, kGives (the inputs that it can give, separated by blanks); a
+//     struct with keys() and open(const OpenContext&) -> DataSource, maybe check(); kVaries = true
+//     if its samples may differ in length; kBringsTokenizer = true if its tokenizer lies beside its
+//     files, kTakesVocabulary = true if it makes tokens for the model's vocabulary; part() if a
+//     part of its settings is one that several datasets have.
+//   - add_optimizer<O>: kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys(),
+//     maybe check().
+//   - add_metric<E>: an Evaluator (trainer/task/metrics.h) with kName and kDoc, made without
+//     arguments; kLargerIsBetter = false if it is so; runs name those that they want in
+//     eval.metrics.
 //
 // The members of each struct are the defaults of its keys.
 #pragma once
@@ -53,34 +50,42 @@ namespace LOCKSTEP_API lockstep {
 
 // Marked itself, because most headers only name it, without the mark, and a first declaration
 // counts.
+/// Rows of models, datasets, optimizers and metrics. The functions that add one take a name from
+/// its class.
 class LOCKSTEP_API Registry {
  public:
   /// Error kUsage for a name that another row of the same kind has.
   template <class M>
   void add_model();
+  /// Errors as add_model's.
   template <class D>
   void add_dataset();
+  /// Errors as add_model's.
   template <class O>
   void add_optimizer();
+  /// Errors as add_model's.
   template <class E>
   void add_metric();
 
-  std::span<const ModelRow> models() const { return models_; }
-  std::span<const DatasetRow> datasets() const { return datasets_; }
+  std::span<const ModelRow> models() const { return models_; }        ///< in the order of adding
+  std::span<const DatasetRow> datasets() const { return datasets_; }  ///< in the order of adding
+  /// In the order of adding.
   std::span<const OptimizerRow> optimizers() const { return optimizers_; }
-  std::span<const MetricRow> metrics() const { return metrics_; }
+  std::span<const MetricRow> metrics() const { return metrics_; }  ///< in the order of adding
 
   /// The row that a config chose. Error kUsage, listing the existing names, if it is not
   /// registered.
   const ModelRow& at(const ModelConfig& config) const;
-  const DatasetRow& at(const DataConfig& config) const;
-  const OptimizerRow& at(const OptimizerConfig& config) const;
+  const DatasetRow& at(const DataConfig& config) const;         ///< likewise
+  const OptimizerRow& at(const OptimizerConfig& config) const;  ///< likewise
 
-  DataNeeds needs(const ModelConfig& config) const;
+  DataNeeds needs(const ModelConfig& config) const;  ///< of the model that the config chose
   /// Makes a model whose parameters are declared, without values; those of config.freeze are not
   /// trainable. Error kUsage for a pattern that matches none.
   std::unique_ptr<Model> make_model(const ModelConfig& config, const DataFacts& data) const;
+  /// The data that a config chose; errors are the dataset's.
   DataSource open_dataset(const DataConfig& config, const OpenContext& context) const;
+  /// The rule that a config chose, with its settings.
   Optimizer make_optimizer(const OptimizerConfig& config) const;
   /// Whether a metric of an evaluation, "eval/perplexity", is better if it is larger: as its row
   /// says, or else for all names but those that end in "loss".

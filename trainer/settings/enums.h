@@ -13,28 +13,78 @@
 
 namespace LOCKSTEP_API lockstep {
 
-enum class TokenizerType : std::uint8_t { kNone, kChar, kGpt2, kFile };
-enum class Precision : std::uint8_t { kFp32, kBf16Mixed };
-enum class OnNonfinite : std::uint8_t { kStop, kSkip };
-enum class OnMaxPrograms : std::uint8_t { kWarn, kStop };
-enum class SchedulerName : std::uint8_t {
-  kConstant,
-  kLinear,
-  kCosine,
-  kPolynomial,
-  kInverseSqrt,
-  kOneCycle,
-  kWsd,
-  kStep,
-  kPlateau
+/// How text becomes tokens.
+enum class TokenizerType : std::uint8_t {
+  kNone,  ///< that of the data, if it has one
+  kChar,  ///< a token for each character of the corpus
+  kGpt2,  ///< GPT-2's byte-pair encoding
+  kFile,  ///< that of a file
 };
-enum class CooldownShape : std::uint8_t { kLinear, kCosine, kOneMinusSqrt };
-enum class AllReducePath : std::uint8_t { kAuto, kShm, kMpi };
-enum class BetterMetric : std::uint8_t { kAuto, kMin, kMax };
-enum class TraceClock : std::uint8_t { kReal, kVirtual };
-/// How a model takes learned embeddings of another number of positions: not at all; the first ones,
-/// of which further ones are copies, from the first on; or between neighbours, over all of them.
-enum class GrowPositions : std::uint8_t { kNone, kCopy, kInterpolate };
+
+/// Arithmetic of a model.
+enum class Precision : std::uint8_t {
+  kFp32,       ///< f32 throughout
+  kBf16Mixed,  ///< activations and dots in bf16, all else in f32
+};
+
+/// What follows NaN or infinity in a gradient.
+enum class OnNonfinite : std::uint8_t {
+  kStop,  ///< the run ends with exit code 5
+  kSkip,  ///< the step changes nothing
+};
+
+/// What follows more programs than device.max_programs.
+enum class OnMaxPrograms : std::uint8_t {
+  kWarn,  ///< a warning; the least recently used one is dropped
+  kStop,  ///< the run ends with exit code 2
+};
+
+/// The learning rate after warm-up.
+enum class SchedulerName : std::uint8_t {
+  kConstant,     ///< the peak
+  kLinear,       ///< falls on a line
+  kCosine,       ///< falls along half a cosine
+  kPolynomial,   ///< falls by a power of what is left
+  kInverseSqrt,  ///< falls with the square root of the steps
+  kOneCycle,     ///< rises, then falls below its begin; has no warm-up
+  kWsd,          ///< the peak until a cool-down
+  kStep,         ///< times gamma at each milestone
+  kPlateau,      ///< times a factor when a metric no longer improves
+};
+
+/// How the rate of SchedulerName::kWsd falls at the end.
+enum class CooldownShape : std::uint8_t {
+  kLinear,        ///< on a line
+  kCosine,        ///< along half a cosine
+  kOneMinusSqrt,  ///< 1 - sqrt of the part that has passed
+};
+
+/// How gradients travel between ranks.
+enum class AllReducePath : std::uint8_t {
+  kAuto,  ///< shared memory if all ranks have it, else messages
+  kShm,   ///< memory that the ranks of a node share
+  kMpi,   ///< messages
+};
+
+/// Which value of a metric is the best.
+enum class BetterMetric : std::uint8_t {
+  kAuto,  ///< as its name or its row in the registry says
+  kMin,   ///< the smallest
+  kMax,   ///< the largest
+};
+
+/// The time of a trace.
+enum class TraceClock : std::uint8_t {
+  kReal,     ///< what this machine did
+  kVirtual,  ///< what the devices of device.profile would do
+};
+
+/// How a model takes learned embeddings of another number of positions.
+enum class GrowPositions : std::uint8_t {
+  kNone,         ///< not at all
+  kCopy,         ///< the first ones, of which further ones are copies, from the first on
+  kInterpolate,  ///< between neighbours, over all of them
+};
 
 template <>
 struct EnumNames<TokenizerType> {

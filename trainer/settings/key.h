@@ -31,8 +31,8 @@ namespace LOCKSTEP_API lockstep {
 
 /// Samples begin <= i < end.
 struct IndexRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
+  std::int64_t begin = 0;  ///< first sample
+  std::int64_t end = 0;    ///< behind the last sample
   friend bool operator==(const IndexRange&, const IndexRange&) = default;
 };
 
@@ -52,15 +52,15 @@ using Member = T& (*)(void* object);
 
 /// A member of any enum type, as an index into its names.
 struct EnumMember {
-  std::span<const std::string_view> names;
-  std::size_t (*get)(const void* object);
-  void (*set)(void* object, std::size_t index);
+  std::span<const std::string_view> names;       ///< in the order of the values
+  std::size_t (*get)(const void* object);        ///< index of the member's value
+  void (*set)(void* object, std::size_t index);  ///< sets the member
 };
 
 /// A string member with one of `names`, which are known only at run time.
 struct ChoiceMember {
-  Member<std::string> member;
-  std::vector<std::string> names;
+  Member<std::string> member;      ///< reaches the string
+  std::vector<std::string> names;  ///< the allowed ones
 };
 
 /// The member that holds a key's value; the alternative is also the key's type.
@@ -71,6 +71,7 @@ using Binding =
                  Member<std::optional<IndexRange>>, Member<std::vector<LengthShare>>,
                  Member<std::vector<ParameterGroup>>, EnumMember, ChoiceMember>;
 
+/// For decltype alone: the struct that a member belongs to.
 template <class Struct, class T>
 Struct struct_of_member(T Struct::*);
 
@@ -95,15 +96,18 @@ Binding bind() {
 
 /// Allowed numbers; for lists, they hold for every element.
 struct Range {
-  // Bounds far above any use, so that products of a few sizes cannot overflow; not printed.
+  /// Bounds far above any use, so that products of a few sizes cannot overflow; not printed.
+  /// @{
   static constexpr double kMaxSize = 1 << 24;
   static constexpr double kMaxCount = 1e15;
+  /// @}
 
-  double min = -std::numeric_limits<double>::infinity();
-  double max = std::numeric_limits<double>::infinity();
-  bool min_open = false;  ///< min itself is not allowed
-  bool max_open = false;
+  double min = -std::numeric_limits<double>::infinity();  ///< smallest
+  double max = std::numeric_limits<double>::infinity();   ///< largest
+  bool min_open = false;                                  ///< min itself is not allowed
+  bool max_open = false;                                  ///< max itself is not allowed
 
+  /// Whether x is allowed.
   bool contains(double x) const {
     return (min_open ? x > min : x >= min) && (max_open ? x < max : x <= max);
   }
@@ -119,9 +123,11 @@ inline Range size_at_least(double min) {
 inline Range count_at_least(double min) {
   return {min, Range::kMaxCount};
 }
+/// X >= min.
 inline Range at_least(double min) {
   return {min, std::numeric_limits<double>::infinity()};
 }
+/// X > min.
 inline Range above(double min) {
   return {min, std::numeric_limits<double>::infinity(), true};
 }
@@ -130,13 +136,14 @@ inline Range fraction() {
   return {0, 1, false, true};
 }
 
+/// The facts about a key; members that are not given have no effect.
 struct Key {
   std::string name;  ///< within its section
   /// Other names that a config may use; an alias of several keys sets all of them.
   std::vector<std::string> aliases = {};
-  Binding member;
-  Range range = {};
-  std::string unit = "";
+  Binding member;             ///< where the value goes
+  Range range = {};           ///< of numbers
+  std::string unit = "";      ///< of numbers: "tokens", "seconds"
   std::string doc;            ///< one sentence
   bool required = false;      ///< where it has an effect
   bool may_be_empty = false;  ///< strings and lists

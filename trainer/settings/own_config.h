@@ -12,21 +12,25 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// A struct of settings of any type.
 class OwnConfig {
  public:
   /// Empty: stands for the defaults.
   OwnConfig() = default;
+  /// Holds a copy of a struct.
   template <class T>
   requires(!std::same_as<std::remove_cvref_t<T>, OwnConfig>) explicit OwnConfig(T&& value)
       : held_(std::make_unique<Held<std::remove_cvref_t<T>>>(std::forward<T>(value))) {}
+  /// Copies the struct.
   OwnConfig(const OwnConfig& other) : held_(other.held_ ? other.held_->clone() : nullptr) {}
   OwnConfig(OwnConfig&&) noexcept = default;
+  /// Holds what `other` holds.
   OwnConfig& operator=(OwnConfig other) noexcept {
     held_ = std::move(other.held_);
     return *this;
   }
 
-  bool empty() const { return held_ == nullptr; }
+  bool empty() const { return held_ == nullptr; }  ///< whether it holds nothing
 
   /// The struct. Error kInternal if it has another type.
   template <class T>
@@ -34,6 +38,7 @@ class OwnConfig {
     check(typeid(T));
     return *static_cast<const T*>(held_->object());
   }
+  /// Likewise.
   template <class T>
   T& as() {
     check(typeid(T));

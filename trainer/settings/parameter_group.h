@@ -9,6 +9,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// Parameters by patterns of their names, and what is different for them.
 struct ParameterGroup {
   std::vector<std::string> match;  ///< patterns of the parameters' names (core/base/name_pattern.h)
   /// Keys of the optimizer with the texts of their values, at least one.

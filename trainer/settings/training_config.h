@@ -19,25 +19,28 @@ struct LengthConfig {
   std::int64_t max_epochs = -1;  ///< -1: no limit; whichever limit comes first ends the run
 };
 
-/// training.micro_batch_size: auto, the largest size that fits; device.threads: auto, a core share.
-inline constexpr std::int64_t kAutoMicroBatch = 0, kAutoThreads = 0;
+/// training.micro_batch_size: auto, the largest size that fits.
+inline constexpr std::int64_t kAutoMicroBatch = 0;
+/// device.threads: auto, a share of the host's cores.
+inline constexpr std::int64_t kAutoThreads = 0;
 
 /// What a step adds up; keys of the section `training`.
 struct BatchConfig {
-  std::int64_t global_batch_size = 0;
-  std::int64_t micro_batch_size = 0;  ///< samples in one micro-batch; kAutoMicroBatch
-  bool deterministic = true;
+  std::int64_t global_batch_size = 0;  ///< samples of a step, over all ranks
+  std::int64_t micro_batch_size = 0;   ///< samples in one micro-batch; kAutoMicroBatch
+  bool deterministic = true;           ///< the same bits on any number of ranks and threads
 };
 
 /// How a step is computed; the other keys of the section `training`.
 struct TrainingConfig {
-  Precision precision = Precision::kFp32;
-  double gradient_clip_norm = 0.0;  ///< of the global norm; 0: no clipping
-  OnNonfinite on_nonfinite = OnNonfinite::kStop;
+  Precision precision = Precision::kFp32;         ///< of activations and dots
+  double gradient_clip_norm = 0.0;                ///< of the global norm; 0: no clipping
+  OnNonfinite on_nonfinite = OnNonfinite::kStop;  ///< on NaN or infinity in a gradient
   std::int64_t max_skipped_steps = 10;  ///< in a row, before skipping ends the run; 0: no limit
   double ema = 0.0;  ///< decay of the averages of weights that evaluations use; 0: none
 };
 
+/// The section `optimizer`.
 struct OptimizerConfig {
   std::string name = "adamw";  ///< of an optimizer in the registry
   OwnConfig keys;              ///< the keys of that optimizer
@@ -47,11 +50,11 @@ struct OptimizerConfig {
 
 /// See trainer/optimizers/schedule.h and trainer/train/plateau.h for the formulas.
 struct SchedulerConfig {
-  SchedulerName name = SchedulerName::kConstant;
-  std::int64_t warmup_steps = 0;
-  double min_lr = 0.0;
-  std::int64_t decay_steps = 0;     ///< 0: the run's number of steps
-  double power = 1.0;               ///< polynomial
+  SchedulerName name = SchedulerName::kConstant;  ///< shape of the rate after warm-up
+  std::int64_t warmup_steps = 0;                  ///< steps of a linear rise from 0
+  double min_lr = 0.0;                            ///< rate at the end of the decay
+  std::int64_t decay_steps = 0;                   ///< 0: the run's number of steps
+  double power = 1.0;                             ///< polynomial
   std::int64_t timescale = 0;       ///< inverse_sqrt; 0: warmup_steps, or 10,000 without them
   double pct_start = 0.3;           ///< one_cycle: part of decay_steps in which the rate rises
   double div_factor = 25.0;         ///< one_cycle: peak / first rate

@@ -11,9 +11,10 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// The fields of one micro-batch.
 class Batch {
  public:
-  using Fields = std::map<std::string, Tensor, std::less<>>;
+  using Fields = std::map<std::string, Tensor, std::less<>>;  ///< tensors by field
 
   Batch() = default;
   /// `fields`: [samples, ...] each. "mask" (f32 [samples], in evaluations only) is 0 for padding
@@ -23,8 +24,9 @@ class Batch {
 
   /// Error kUsage that lists the existing fields.
   const Tensor& operator[](std::string_view name) const;
+  /// Whether there is such a field.
   bool has(std::string_view name) const { return fields_.contains(name); }
-  const Fields& fields() const { return fields_; }
+  const Fields& fields() const { return fields_; }  ///< all of them
 
   /// Number of samples of the micro-batch, padding samples included.
   std::int64_t size() const;

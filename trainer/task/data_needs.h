@@ -30,7 +30,7 @@ struct DataNeeds {
   std::int64_t n_classes = 0;              ///< labels are below it; 0: as many as the data has
   std::string classes_key = "";            ///< the config's name of n_classes, if it may be 0
   std::array<std::int64_t, 3> image = {};  ///< channels, height, width
-  CaptionTokens caption = {};
+  CaptionTokens caption = {};              ///< for "captioned_images"
 };
 
 /// The facts about the data that a model is made with.

@@ -17,11 +17,13 @@ namespace LOCKSTEP_API lockstep {
 /// Images, each once, with all of their captions.
 struct CaptionedImages {
   DatasetPtr images = nullptr;  ///< whose samples have a field "image"; null: there are none
+  /// All captions of an image.
   std::function<std::vector<std::string>(std::int64_t index)> captions = nullptr;
 };
 
+/// What a dataset of the registry opens.
 struct DataSource {
-  DatasetPtr train;
+  DatasetPtr train;                        ///< samples to train on
   DatasetPtr validation = nullptr;         ///< null if the run has none
   TokenizerPtr tokenizer = nullptr;        ///< null for images and ready-made tokens
   std::int64_t vocab_size = 0;             ///< of tokens; 0 for images
@@ -36,13 +38,14 @@ struct OpenContext {
   DataNeeds needs;                   ///< of the model
   std::int64_t sequence_length = 0;  ///< data.sequence_length, or else the model's maximum
   std::uint64_t seed = 0;            ///< run.seed
-  TokenizerConfig tokenizer = {};
-  double mlm_probability = 0.15;    ///< data.mlm_probability
-  bool mlm_whole_words = false;     ///< data.mlm_whole_words
-  std::string tokenizer_json = "";  ///< a resumed run's own tokenizer; "" for none
+  TokenizerConfig tokenizer = {};    ///< the section `tokenizer`
+  double mlm_probability = 0.15;     ///< data.mlm_probability
+  bool mlm_whole_words = false;      ///< data.mlm_whole_words
+  std::string tokenizer_json = "";   ///< a resumed run's own tokenizer; "" for none
   /// Names of labels from 0 on that the model has already, as a resumed one; empty: the data's.
   std::vector<std::string> classes = {};
 
+  /// Whether open_tokenizer() may be called.
   bool has_tokenizer() const {
     return tokenizer.type != TokenizerType::kNone || !tokenizer_json.empty();
   }

@@ -12,7 +12,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
-using MetricValues = std::map<std::string, double>;
+using MetricValues = std::map<std::string, double>;  ///< by name
 
 /// The same as a list, with losses ("loss", "eval/loss") first.
 std::vector<std::pair<std::string, double>> loss_first(const MetricValues& values);

@@ -12,6 +12,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// A module that the registry can make and the command line can train.
 class Model : public Module {
  public:
   /// The loss of one micro-batch. The fields are those of the dataset's samples: "tokens" and

@@ -13,6 +13,7 @@ namespace LOCKSTEP_API lockstep {
 
 class Session;
 
+/// Sizes of batches, order of samples, and what is read ahead.
 struct DataLoaderOptions {
   std::int64_t global_batch_size = 0;  ///< samples of a step, over all ranks; must be given
   std::int64_t micro_batch_size =
@@ -30,14 +31,17 @@ struct DataLoaderOptions {
   std::int64_t tokens_per_sample = 0;  ///< for perf/tokens_per_s; 0: samples have none
 };
 
+/// A dataset and how batches are made of it.
 class DataLoader {
  public:
   /// Error kUsage for invalid options.
   DataLoader(Session& session, DatasetPtr dataset, const DataLoaderOptions& options);
+  /// The same; a loader needs no session.
   DataLoader(DatasetPtr dataset, const DataLoaderOptions& options);
 
-  const DatasetPtr& dataset() const { return dataset_; }
-  const DataLoaderOptions& options() const { return options_; }
+  const DatasetPtr& dataset() const { return dataset_; }         ///< where samples are from
+  const DataLoaderOptions& options() const { return options_; }  ///< as given
+  /// Samples of a batch of an evaluation.
   std::int64_t eval_batch_size() const {
     return options_.eval_batch_size > 0 ? options_.eval_batch_size : options_.micro_batch_size;
   }

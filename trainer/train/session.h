@@ -38,6 +38,7 @@ struct SessionOptions {
   bool metrics_report = false;  ///< print all counters and times when the session ends
 };
 
+/// One process of a job; run() makes it.
 class Session {
   /// A copy of a printed argument that lives until the line is printed: texts become strings.
   template <class T>
@@ -55,8 +56,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  int rank() const;
-  int ranks() const;
+  int rank() const;        ///< number of this process, from 0
+  int ranks() const;       ///< number of processes
   bool is_master() const;  ///< rank 0
   /// The command-line arguments without overrides and without the program's name.
   const std::vector<std::string>& arguments() const { return arguments_; }
@@ -126,6 +127,7 @@ class Session {
 /// was asked to stop and saved. A rank that fails notifies its peers. Call it first in main(),
 /// once.
 int run(int argc, char** argv, const std::function<void(Session&)>& body);
+/// The same with options.
 int run(int argc, char** argv, const SessionOptions& options,
         const std::function<void(Session&)>& body);
 

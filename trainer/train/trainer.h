@@ -38,11 +38,12 @@ struct StepPlan;
 /// A number of a step that is computed asynchronously.
 class StepNumber {
  public:
+  /// Number `name` of a step.
   StepNumber(std::shared_ptr<StepOutcome> step, std::string name)
       : step_(std::move(step)), name_(std::move(name)) {}
   /// Waits for the step. NaN for a metric whose count was zero.
   double value(std::source_location where = std::source_location::current()) const;
-  bool is_ready() const;
+  bool is_ready() const;  ///< whether value() would not wait
 
  private:
   std::shared_ptr<StepOutcome> step_;
@@ -52,19 +53,23 @@ class StepNumber {
 /// A step that was queued on the device.
 class StepResult {
  public:
-  explicit StepResult(std::shared_ptr<StepOutcome> step) : step_(std::move(step)) {}
+  explicit StepResult(std::shared_ptr<StepOutcome> step) : step_(std::move(step)) {}  ///< of a step
   std::int64_t number() const;  ///< updates made, this one included
+  /// The mean over what Loss::count counts, of all ranks.
   StepNumber loss() const { return {step_, "loss"}; }
   /// The norm of the mean gradient before clipping.
   StepNumber grad_norm() const { return {step_, "grad_norm"}; }
+  /// A metric of the loss; value() raises error kUsage for an unknown name.
   StepNumber metric(const std::string& name) const { return {step_, name}; }
 
  private:
   std::shared_ptr<StepOutcome> step_;
 };
 
+/// Metrics besides those of the loss.
 using Evaluators = std::vector<std::shared_ptr<const Evaluator>>;
 
+/// Trains one module in one session.
 class Trainer {
  public:
   /// Gives the module its values: new ones, or those of a checkpoint. Collective, with the same
@@ -140,31 +145,35 @@ class Trainer {
 /// The range of a range-for loop.
 class Trainer::Steps {
  public:
+  /// Makes one pass over the batches.
   class Iterator {
    public:
-    explicit Iterator(Steps* steps) : steps_(steps) {}
-    const Batch& operator*() const { return *steps_->batch_; }
+    explicit Iterator(Steps* steps) : steps_(steps) {}  ///< at the batch that the steps hold
+    const Batch& operator*() const { return *steps_->batch_; }  ///< the batch, until the next one
+    /// Goes to the next batch.
     Iterator& operator++() {
       steps_->advance();
       return *this;
     }
+    /// Whether there is a batch.
     bool operator!=(const Iterator&) const { return steps_->batch_ != nullptr; }
 
    private:
     Steps* steps_;
   };
-  Steps(Trainer& trainer, const DataLoader& data, std::int64_t total);
+  Steps(Trainer& trainer, const DataLoader& data, std::int64_t total);  ///< see Trainer::steps()
   /// For lockstep itself.
   Steps(Trainer& trainer, const DataLoader& data, StepPlan plan, std::int64_t total);
   ~Steps();
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
 
+  /// Requests the first batch.
   Iterator begin() {
     advance();
     return Iterator(this);
   }
-  Iterator end() { return Iterator(this); }
+  Iterator end() { return Iterator(this); }  ///< what an iterator without a batch equals
 
  private:
   void advance();
@@ -176,8 +185,10 @@ class Trainer::Steps {
 
 }  // namespace lockstep
 
+/// Numbers of steps in messages: formatting one waits for its step.
 template <>
 struct fmt::formatter<lockstep::StepNumber> : fmt::formatter<double> {
+  /// Writes StepNumber::value().
   template <class Context>
   auto format(const lockstep::StepNumber& number, Context& context) const {
     return fmt::formatter<double>::format(number.value(), context);

@@ -14,6 +14,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
+/// Where a run leaves its files, and how it trains.
 struct TrainerOptions {
   /// The run's folder: checkpoints, metrics.jsonl, TensorBoard files, logs. Empty: leaves no files.
   std::string run = {};
@@ -21,7 +22,7 @@ struct TrainerOptions {
   /// the module's names. With `strict` false what fits is taken; the log lists the rest. A resumed
   /// run has its own values. Error kCheckpoint.
   std::string init_from = {};
-  bool strict = true;
+  bool strict = true;            ///< see init_from
   std::uint64_t seed = 1337;     ///< of parameters, dropout and the order of the data
   TrainingConfig training = {};  ///< precision, clipping, steps that are not finite
   /// The learning rate over the steps: warm-up from 0, then constant or decaying. decay_steps 0:
@@ -37,7 +38,7 @@ struct TrainerOptions {
   /// When to save, what to keep, and `resume`: "none" moves an earlier run in the folder aside,
   /// "auto" goes on from its newest valid checkpoint, if there is one; or the path of a checkpoint.
   CheckpointConfig checkpoint = {};
-  LoggingConfig logging = {};
+  LoggingConfig logging = {};   ///< how often metrics are written
   bool progress_lines = false;  ///< on the console, too
   /// Parameters of a group (Module::set_group) are updated by the same rule with the group's
   /// settings. The schedule scales all learning rates by the same factor.

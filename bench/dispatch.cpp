@@ -13,6 +13,7 @@
 #include "core/engine/engine.h"
 #include "core/runtime/device.h"
 #include "core/trace/context.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace lockstep {

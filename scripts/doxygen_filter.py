@@ -12,7 +12,8 @@ Left out are
 - copies, moves and comparisons that are `= default`;
 - formatters for fmt.
 
-In a page, links to other pages become their text, and names of headers in `...` links to them.
+In a page, links to other pages become their text, and names of headers, classes (`Shape`)
+and functions (`area()`) links to them.
 """
 
 import re
@@ -21,7 +22,7 @@ import re
 LINE = re.compile(r"^(?P<before>\s*|.*?\S\s+)(?P<marker>///<?)(?P<text>(?:\s.*)?)$")
 INTERNAL = re.compile(r"^\s*// For lockstep itself\.$")
 ACCESS = re.compile(r"^\s*(?:public|protected|private):|^};")
-SPECIAL = re.compile(r"[\\@#<>&%*_~\[\]|]")
+SPECIAL = re.compile(r"""[\\@#<>&%*_"]|\](?=\()""")
 LIST = re.compile(r"^\s*- ")
 GROUP = re.compile(r"^\s*@[{}]$")
 DEFAULTED = re.compile(r"^\s.*(?:\boperator(?:==|<=>|=)|\b(\w+)\((?:const )?\1 ?&&?\)).* = default;$")
@@ -43,7 +44,7 @@ def escape(match):
     inside = match.string[max(match.start() - 1, 0) : match.end() + 1]
     if character == "_" and re.fullmatch(r"\w_\w", inside):
         return character  # part of a name
-    return {"<": "&lt;", ">": "&gt;", "&": "&amp;"}.get(character, "\\" + character)
+    return {"<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;"}.get(character, "\\" + character)
 
 
 def runs_of_code(lines):
@@ -88,10 +89,10 @@ def header(path, text):
     end = next((number for number, line in enumerate(lines) if not line.startswith("//")), len(lines))
     top = as_text([line[2:] for line in lines[:end]])
     lines[:end] = [f"///{line}" for line in top]
-    if end:
-        lines[0] = f"/// @file {path}{top[0]}"
+    if end < len(lines) and lines[end] == "#pragma once":
+        lines[end] = f"/// @file {path}"
     # The other comments: lines with one marker at one column after another are one.
-    number = end
+    number = end + 1
     while number < len(lines):
         match = LINE.match(lines[number])
         if not match:
@@ -128,4 +129,5 @@ def leave_out(lines):
 
 def page(text):
     text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
-    return re.sub(r"`(\w+(?:/\w+)+\.h)`", r"\1", text)
+    text = re.sub(r"`((?:\w+/)*\w+\.h)`", r"\1", text)
+    return re.sub(r"`([A-Z]\w+|[a-z]\w+(?=\(\)`))(\(\))?`", r'@ref lockstep::\1\2 "\1\2"', text)

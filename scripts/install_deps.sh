@@ -30,6 +30,7 @@ test_packages=(
   python3-pil  # another reader of images
   iproute2 mount  # hosts of tests that span nodes
   slurm-wlm munge  # their scheduler
+  doxygen  # the C++ reference
   mmdebstrap dpkg-dev  # a fresh Debian for the package
   man-db groff zsh  # read man pages and completions
   procps git clang-format clang-tidy-19

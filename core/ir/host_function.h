@@ -37,7 +37,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// A handle: copies are the same function.
+/// A function on the host with its name and version. A handle: copies are the same function.
 class HostFunction {
  public:
   /// `results` are zeros of the types that the call states. The function writes them, or replaces

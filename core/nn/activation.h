@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/base/api.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace LOCKSTEP_API lockstep {

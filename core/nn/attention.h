@@ -37,10 +37,10 @@ struct SequenceLayout {
   Tensor positions = {};  ///< integer [B,T], for rotary embeddings; undefined: 0, 1, ...
 };
 
-/// softmax(q k^T / sqrt(head_size)) v, where q is a projection of x, and k and v of x itself (self-
-/// attention) or of another sequence (cross-attention). Parameters "q_proj", "k_proj", "v_proj" and
-/// "out_proj", each a Linear: the names of Hugging Face, e.g. in BART's attention; `output_name`
-/// gives Llama's. Projections are initialized as PyTorch's Linear.
+/// softmax(q k^T / sqrt(head_size)) v, where q is a projection of x, and k and v of x itself
+/// (self-attention) or of another sequence (cross-attention). Parameters "q_proj", "k_proj",
+/// "v_proj" and "out_proj", each a Linear: the names of Hugging Face, e.g. in BART's attention;
+/// `output_name` gives Llama's. Projections are initialized as PyTorch's Linear.
 ///
 /// For an x of f32 the mode's compute dtype is used, as in Linear; else the dtype of x. Scores and
 /// their softmax are f32 always. The result has the dtype of x. A query that sees no key gets the

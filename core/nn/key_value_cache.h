@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/api.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace LOCKSTEP_API lockstep {

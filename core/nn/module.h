@@ -24,7 +24,8 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// Neither copied nor moved: children and layers refer to their parents.
+/// A part of a model: parameters, buffers and children; module.h has an example. Neither copied nor
+/// moved: children and layers refer to their parents.
 class Module {
  public:
   /// A model's outermost module. Its path is empty.

@@ -6,6 +6,7 @@
 #include "core/base/name_pattern.h"
 #include "core/base/rng.h"
 #include "core/trace/context.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/gradients.h"
 #include "core/trace/ops.h"
 

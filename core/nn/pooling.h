@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/base/api.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace LOCKSTEP_API lockstep {
@@ -24,8 +25,8 @@ struct MaxPool2d {
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 };
 
-/// The mean of each window, shapes as above. Padding counts as zeros, and the divisor is always
-/// kernel x kernel: PyTorch's count_include_pad=True, which is its default.
+/// The mean of each window, shapes as MaxPool2d's. Padding counts as zeros, and the divisor is
+/// always kernel x kernel: PyTorch's count_include_pad=True, which is its default.
 struct AvgPool2d {
   std::int64_t kernel = 2;   ///< height and width of a window, in pixels
   std::int64_t stride = 0;   ///< 0: the kernel's size

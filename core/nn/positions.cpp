@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "core/base/error.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace lockstep {

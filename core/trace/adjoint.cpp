@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/trace/context.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace lockstep {

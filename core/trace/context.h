@@ -28,7 +28,7 @@ enum class SyncReason : std::uint8_t;
 struct CutTrace;
 struct Mode;
 
-/// Tensors of one trace can be operands together. Tensor::context() is that of a tensor.
+/// The graph being recorded. Tensors of one context can be operands together.
 class TraceContext {
  public:
   TraceContext();

@@ -1,4 +1,6 @@
-// The ops that work element by element, as functions of tensors; a part of ops.h.
+// The ops that work element by element, as functions of tensors. Binary operands follow NumPy
+// broadcasting of shapes but never change dtypes: mixing dtypes is an error that prints both
+// operands; plain numbers take the other operand's dtype. Meanings are in core/ir/op_set.h.
 #pragma once
 
 #include "core/base/api.h"

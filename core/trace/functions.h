@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core/base/api.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace LOCKSTEP_API lockstep {

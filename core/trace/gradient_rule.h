@@ -4,6 +4,7 @@
 #include <boost/container/small_vector.hpp>
 #include <span>
 
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace lockstep {

@@ -8,6 +8,7 @@
 #include "core/ir/group.h"
 #include "core/trace/adjoint.h"
 #include "core/trace/context.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/gradient_rule.h"
 #include "core/trace/ops.h"
 #include "core/trace/origin_scope.h"

@@ -6,6 +6,7 @@
 
 #include "core/base/api.h"
 #include "core/ir/host_function.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace LOCKSTEP_API lockstep {

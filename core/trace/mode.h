@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/api.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace LOCKSTEP_API lockstep {

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/trace/context.h"
 #include "core/trace/cut_trace.h"
+#include "core/trace/elementwise.h"
 
 namespace lockstep {
 namespace {

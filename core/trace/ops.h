@@ -1,6 +1,5 @@
-// The ops as functions of tensors. Each records one node, or a node and the broadcasts it needs.
-// Binary operands follow NumPy broadcasting of shapes but never change dtypes: mixing dtypes is an
-// error that prints both operands; plain numbers take the other operand's dtype. Meanings are in
+// The ops as functions of tensors, but those that work element by element, which elementwise.h has.
+// Each records one node, or a node and the broadcasts it needs. Their meanings are in
 // core/ir/op_set.h.
 #pragma once
 
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include "core/base/api.h"
-#include "core/trace/elementwise.h"
 #include "core/trace/tensor.h"
 
 namespace LOCKSTEP_API lockstep {

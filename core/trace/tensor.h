@@ -82,7 +82,9 @@ class TensorStatePtr {
   TensorState* state_ = nullptr;
 };
 
-/// A handle; copies stand for the same value.
+/// A handle to a node of the graph being recorded, or to a value that was computed before. Copies
+/// stand for the same value. Operators and functions of ops.h record nodes and infer shapes at
+/// once; to_host() and item() wait for the value.
 class Tensor {
  public:
   Tensor() = default;                                                  ///< undefined

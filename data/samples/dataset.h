@@ -48,7 +48,7 @@ struct DrawKey {
   std::vector<std::string>* skipped = nullptr;
 };
 
-/// Samples by index; thread-safe, see the functions.
+/// Samples by index, a pure function of the index and the dataset's files.
 class Dataset {
  public:
   virtual ~Dataset() = default;

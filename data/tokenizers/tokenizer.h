@@ -41,7 +41,7 @@ class Decoding {
   virtual std::string finish() = 0;
 };
 
-/// Implementations are immutable; all methods are thread-safe.
+/// Text to token ids and back. Implementations are immutable; all methods are thread-safe.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace lockstep {

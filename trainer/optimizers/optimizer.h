@@ -17,6 +17,7 @@
 
 #include "core/base/api.h"
 #include "core/nn/parameter.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 
 namespace LOCKSTEP_API lockstep {

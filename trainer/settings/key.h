@@ -136,7 +136,8 @@ inline Range fraction() {
   return {0, 1, false, true};
 }
 
-/// The facts about a key; members that are not given have no effect.
+/// A key of the config: where its value goes, what it may be and means. Members not given have no
+/// effect.
 struct Key {
   std::string name;  ///< within its section
   /// Other names that a config may use; an alias of several keys sets all of them.

@@ -48,7 +48,8 @@ struct OptimizerConfig {
   std::vector<ParameterGroup> groups = {};
 };
 
-/// See trainer/optimizers/schedule.h and trainer/train/plateau.h for the formulas.
+/// The section `scheduler`; trainer/optimizers/schedule.h and trainer/train/plateau.h have the
+/// formulas.
 struct SchedulerConfig {
   SchedulerName name = SchedulerName::kConstant;  ///< shape of the rate after warm-up
   std::int64_t warmup_steps = 0;                  ///< steps of a linear rise from 0

@@ -21,7 +21,7 @@ struct Ratio {
   Tensor count;  ///< scalar, of an integer or float dtype
 };
 
-/// What a model returns for one micro-batch.
+/// What a model returns for one micro-batch: sums and what to divide them by.
 struct Loss {
   /// Scalar, of a float dtype: the differentiated value, summed over the elements that `count`
   /// counts. A mean over the micro-batch with a count of more than 1 would be divided twice, and is

@@ -38,7 +38,7 @@ struct SessionOptions {
   bool metrics_report = false;  ///< print all counters and times when the session ends
 };
 
-/// One process of a job; run() makes it.
+/// One process of a job: its rank, its device, its log. run() makes it.
 class Session {
   /// A copy of a printed argument that lives until the line is printed: texts become strings.
   template <class T>

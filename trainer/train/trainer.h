@@ -69,7 +69,7 @@ class StepResult {
 /// Metrics besides those of the loss.
 using Evaluators = std::vector<std::shared_ptr<const Evaluator>>;
 
-/// Trains one module in one session.
+/// Trains one module in one session: steps, evaluations, checkpoints, resume, logs.
 class Trainer {
  public:
   /// Gives the module its values: new ones, or those of a checkpoint. Collective, with the same

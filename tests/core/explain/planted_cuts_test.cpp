@@ -1,4 +1,5 @@
 // Handles, modes and reads that change a cut, and changes that are no cause.
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 #include "tests/core/explain/planted.h"
 

@@ -1,6 +1,7 @@
 // Inputs that change, for every cause among them, and the consequences of their sizes: found and
 // named, word for word, and nothing else is reported.
 #include "core/explain/tally.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 #include "tests/core/explain/planted.h"
 

@@ -1,5 +1,6 @@
 // Numbers, attributes and ops that change, found and named word for word.
 #include "core/explain/tally.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"
 #include "core/trace/ops.h"

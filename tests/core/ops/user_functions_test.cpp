@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/trace/context.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 #include "tests/core/ops/cases/op_cases.h"
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 #include "tests/core/engine/rank.h"
 #include "tests/fixtures/error_of.h"

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 #include "tests/core/engine/rank.h"
 #include "tests/fixtures/error_of.h"

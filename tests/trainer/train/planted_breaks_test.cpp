@@ -6,6 +6,7 @@
 
 #include "core/engine/engine.h"
 #include "core/observe/cuts.h"
+#include "core/trace/elementwise.h"
 #include "core/trace/ops.h"
 #include "tests/trainer/train/user_program.h"
 #include "trainer/job/rank_runtime.h"

@@ -12,8 +12,8 @@ Left out are
 - copies, moves and comparisons that are `= default`;
 - formatters for fmt.
 
-In a page, links to other pages become their text, and names of headers, classes (`Shape`)
-and functions (`area()`) links to them.
+In a page, links to other pages become their text, and names of headers (`shape.h`), classes (`Shape`) and functions
+(`area()`) links to them.
 """
 
 import re

@@ -19,6 +19,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/help_pages.h"
 #include "watch/announcer.h"
 #include "watch/judge.h"
 #include "watch/other_nodes.h"
@@ -386,7 +387,8 @@ void Watch::WatchThread::announce(const Judgement& judgement, const Scene& scene
     announcer_.say(Announcer::Weight::kWarning, warning, aloud);
   if (judgement.fatal.empty()) return;
   pages_.watch().publish_verdict(judgement.fatal);
-  announcer_.say(Announcer::Weight::kError, judgement.fatal, aloud);
+  announcer_.say(Announcer::Weight::kError,
+                 judgement.fatal + see_help_page(ErrorKind::kPeer, judgement.fatal), aloud);
   announcer_.wait(kAnnouncePatience);
   // The first rank that ends makes mpirun end all: each gets the time to write its log.
   std::this_thread::sleep_for(std::chrono::duration<double>(period() + 0.2));

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/help_pages.h"
 #include "core/base/host_memory.h"
 
 namespace lockstep {
@@ -30,7 +31,8 @@ int report(const Settings& settings, std::ostream& err, ErrorKind kind, std::str
   if (settings.world_size > 1 && kind == ErrorKind::kPeer)
     std::this_thread::sleep_for(kTimeOfCause);
   if (settings.world_size > 1) rank = fmt::format("rank {}: ", settings.world_rank);
-  err << fmt::format("lockstep: error: {}{}\n", rank, message) << std::flush;
+  err << fmt::format("lockstep: error: {}{}{}\n", rank, message, see_help_page(kind, message))
+      << std::flush;
   return static_cast<int>(kind);
 }
 

@@ -49,6 +49,10 @@ def sentence(text):
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
+def exit_rows(data, codes):
+    return [[str(c["code"]), cell(c["meaning"])] for c in data["exit_codes"] if c["code"] in codes]
+
+
 def commands_pages(data):
     rows = [[f"[`{c['name']}`](commands/{slug(c['name'])}.md)", cell(c["help"])] for c in data["commands"]]
     pages = {"commands.md": "# Commands\n" + MARK + "\nFor whoever looks up a command of `lockstep`; every command also "
@@ -66,7 +70,8 @@ def commands_pages(data):
             rows.append([f"`{cell(option_name(o))}`", cell(sentence(o["help"])) + bare])
         rows.append(["`-h, --help`", "Print this and exit."])
         text += "\n## Options\n\n" + table(["option", "meaning"], rows)
-        text += "\n[Exit codes](../exit_codes.md), [all commands](../commands.md)\n"
+        text += "\n## Exit codes\n\n" + table(["code", "meaning"], exit_rows(data, c["exits"]))
+        text += "\n[All exit codes](../exit_codes.md), [all commands](../commands.md)\n"
         pages[f"commands/{slug(c['name'])}.md"] = text
     return pages
 
@@ -157,9 +162,9 @@ def ops_page(data):
 
 
 def exit_codes_page(data):
-    rows = [[str(c["code"]), cell(c["meaning"])] for c in data["exit_codes"]]
+    rows = exit_rows(data, [c["code"] for c in data["exit_codes"]])
     return {"exit_codes.md": "# Exit codes\n" + MARK + "\nFor whoever calls `lockstep` from a script.\n\n" +
-            table(["code", "meaning"], rows)}
+            table(["code", "meaning"], rows) + "\nThe page of each [command](commands.md) has those with which it may end.\n"}
 
 
 def roff(text):
@@ -171,11 +176,14 @@ def man_pages(data):
     def page(name, short, body):
         return (f'.TH {name.upper().replace("-", chr(92) + "-")} 1 "" "lockstep {data["version"]}" "lockstep"\n'
                 f".SH NAME\n{roff(name)} \\- {roff(short)}\n{body}")
-    codes = "".join(f".TP\n.B {c['code']}\n{roff(c['meaning'])}\n" for c in data["exit_codes"])
+    def exits(codes):
+        return ".SH EXIT STATUS\n" + "".join(f".TP\n.B {c['code']}\n{roff(c['meaning'])}\n" for c in data["exit_codes"]
+                                             if c["code"] in codes)
+    codes = exits([c["code"] for c in data["exit_codes"]])
     listing = "".join(f".TP\n.BR lockstep\\-{roff(slug(c['name']))} (1)\n{roff(c['help'])}\n" for c in data["commands"])
     out = {"lockstep.1": page("lockstep", "distributed data-parallel training",
                               ".SH SYNOPSIS\n.B lockstep\n.I COMMAND\n\\&...\n.SH COMMANDS\n" + listing +
-                              ".SH EXIT STATUS\n" + codes)}
+                              codes)}
     for c in data["commands"]:
         body = ".SH SYNOPSIS\n" + roff(c["usage"].removeprefix("usage: ")) + "\n.SH DESCRIPTION\n" + \
             roff(sentence(c["help"])) + "\n"
@@ -184,7 +192,7 @@ def man_pages(data):
         if c["options"]:
             body += ".SH OPTIONS\n" + "".join(f".TP\n.B {roff(option_name(o))}\n{roff(sentence(o['help']))}\n"
                                               for o in c["options"])
-        body += ".SH SEE ALSO\n.BR lockstep (1)\n"
+        body += exits(c["exits"]) + ".SH SEE ALSO\n.BR lockstep (1)\n"
         out[f"lockstep-{slug(c['name'])}.1"] = page(f"lockstep-{slug(c['name'])}", c["help"], body)
     return out
 

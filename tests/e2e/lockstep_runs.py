@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import made_data
+from command_exits import check_exit, without_page
 from processes import alive, children, environment
 
 #: Far above what any run here takes on a loaded machine; a run that reaches it hangs.
@@ -80,9 +81,9 @@ class Outcome:
 
     @property
     def errors(self):
-        """The error messages, without mpirun's remarks and "rank 0: "; another rank's number stays."""
+        """The error messages, without mpirun's remarks, pages that help and "rank 0: "; another rank's number stays."""
         lines = self.err.split("lockstep: error: ")[1:]
-        return [line.removeprefix("rank 0: ").split("\n-----")[0].rstrip("\n") for line in lines]
+        return [without_page(line.removeprefix("rank 0: ").split("\n-----")[0].rstrip("\n")) for line in lines]
 
     def __str__(self):
         return f"{' '.join(map(str, self.words))}\nexit code {self.code}\n{self.out}\n{self.err}"
@@ -98,6 +99,7 @@ class Job:
         `launcher`: further options of mpirun. `variables`: more of the environment. `wrapper`: what starts each
         rank's command."""
         path = Path(_programs["lockstep"])
+        self.command = None if program else words
         self.words = [*wrapper, path.parent / program if program else path, *words]
         if host is not None:
             self.words = host.enter(*self.words)
@@ -191,7 +193,10 @@ class Job:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{' '.join(map(str, self.words))} hangs: {self._read()}")
             time.sleep(0.002)  # Popen.wait would look every 50 ms
-        return Outcome(self.words, self.process.returncode, *self._read())
+        outcome = Outcome(self.words, self.process.returncode, *self._read())
+        if self.command is not None:
+            check_exit(_programs["lockstep"], self.command, outcome.code)
+        return outcome
 
     def _read(self):
         texts = []

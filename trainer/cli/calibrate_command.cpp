@@ -174,6 +174,7 @@ CliCommand calibrate_command() {
                    .help = "under mpirun: only the sums over this job's ranks, not kept; tcp: as "
                            "if each rank were on a host of its own",
                    .bare = kAnyPath}},
+      .exits = {3, 4, 5, 7},
       .run = run_calibrate};
 }
 

@@ -29,6 +29,7 @@ CliCommand on_path(const std::string& name, std::string help, int (*run)(const C
           .positionals = {"PATH"},
           .help = std::move(help),
           .details = "PATH is a run's folder, a folder of checkpoints, or a checkpoint.\n",
+          .exits = {4},
           .run = run};
 }
 

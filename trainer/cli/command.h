@@ -30,6 +30,9 @@ struct CliCommand {
   std::string help;          ///< one line, without a period
   std::string details = "";  ///< further lines of `lockstep NAME --help`
   std::vector<Option> options = {};
+  /// Exit codes beyond those of all commands (exit_codes_of): 3 of who reads data, 4 runs or
+  /// checkpoints, 5 and 7 of who computes with ranks, and the command's own.
+  std::vector<int> exits = {};
   int (*run)(const CommandCall& call) = nullptr;  ///< returns the exit code; throws Error
 
   static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();

@@ -30,6 +30,7 @@ CliCommand compare_command() {
                        .help = "as in metrics.jsonl; default: eval/loss if all have it, else "
                                "train/loss"},
                       {.name = "json", .value = "", .help = "as JSON, with all values"}},
+          .exits = {3, 4},
           .run = run_compare};
 }
 

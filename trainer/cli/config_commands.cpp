@@ -48,12 +48,14 @@ std::vector<CliCommand> config_commands() {
            .max_rest = CliCommand::kAnyNumber,
            .help = "check a config and print all of its problems",
            .options = {{"ranks", "N", "check that the batch divides over N ranks"}},
+           .exits = {3, 4},
            .run = check},
           {.name = "config show",
            .positionals = {"CONFIG"},
            .rest = rest,
            .max_rest = CliCommand::kAnyNumber,
            .help = "print a config with all defaults filled in",
+           .exits = {3, 4},
            .run = show},
           {.name = "config schema",
            .positionals = {},
@@ -62,6 +64,7 @@ std::vector<CliCommand> config_commands() {
            .help = "print all keys with type, default, unit and meaning",
            .details = "If a CONFIG is given, it is checked first.\n",
            .options = {{"json", "", "print a JSON schema, for editors"}},
+           .exits = {3, 4},
            .run = schema}};
 }
 

@@ -50,6 +50,7 @@ CliCommand devices_command() {
           "what the sheet is:\n" +
           device_profile_keys() +
           "After `lockstep calibrate` the list has this-machine, too, with what was measured.\n",
+      .exits = {3},
       .run = run_devices};
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/metrics.h"
 #include "core/ir/target.h"
 #include "trainer/cli/commands.h"
+#include "trainer/cli/exit_codes.h"
 #include "trainer/machine/core_share.h"
 #include "trainer/machine/limits_file.h"
 #include "trainer/machine/machine.h"
@@ -123,7 +124,7 @@ int run_doctor(const CommandCall& call) {
   int status = 0;
   for (const Finding& finding : findings) {
     const bool failed = finding.verdict == Verdict::kFail;
-    if (failed) status = 1;
+    if (failed) status = kUnfitExit;
     call.out << fmt::format("{:<4}  {}: {}\n",
                             failed                              ? "FAIL"
                             : finding.verdict == Verdict::kWarn ? "warn"
@@ -138,7 +139,8 @@ int run_doctor(const CommandCall& call) {
 CliCommand doctor_command() {
   return {.name = "doctor",
           .positionals = {},
-          .help = "say whether this machine can train; exit code 1 if it cannot",
+          .help = "say whether this machine can train; exit code 9 if it cannot",
+          .exits = {kUnfitExit},
           .run = run_doctor};
 }
 

@@ -30,6 +30,7 @@ CliCommand eval_command() {
           "data.type=jsonl data.path=FILE data.val_path=FILE.\n",
       .options = {{"best", "", "the checkpoint with the best metric, not the newest"},
                   {"ema", "", "the averaged weights (training.ema), not the trained ones"}},
+      .exits = {3, 4, 5, 7},
       .run = run_eval};
 }
 

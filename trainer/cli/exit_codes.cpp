@@ -1,8 +1,10 @@
 #include "trainer/cli/exit_codes.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/base/error.h"
+#include "trainer/cli/command.h"
 
 namespace lockstep {
 namespace {
@@ -35,12 +37,25 @@ constexpr std::array kAllExitCodes{ExitCode{0, "ok"},
                                    row(ErrorKind::kOutOfMemory),
                                    row(ErrorKind::kPeer),
                                    ExitCode{kPointsFailedExit, "failed points of a sweep"},
+                                   ExitCode{kUnfitExit, "this machine cannot train (doctor)"},
                                    row(ErrorKind::kPreempted)};
 
 }  // namespace
 
 std::span<const ExitCode> exit_codes() {
   return kAllExitCodes;
+}
+
+std::vector<ExitCode> exit_codes_of(const CliCommand& command) {
+  constexpr std::array kOfAll{
+      0, static_cast<int>(ErrorKind::kInternal), static_cast<int>(ErrorKind::kUsage),
+      static_cast<int>(ErrorKind::kOutOfMemory), static_cast<int>(ErrorKind::kPreempted)};
+  std::vector<ExitCode> out;
+  for (const ExitCode& row : kAllExitCodes)
+    if (std::ranges::find(kOfAll, row.code) != kOfAll.end() ||
+        std::ranges::find(command.exits, row.code) != command.exits.end())
+      out.push_back(row);
+  return out;
 }
 
 }  // namespace lockstep

@@ -34,6 +34,7 @@ CliCommand export_command() {
                       {"best", "", "the checkpoint with the best metric, not the newest"},
                       {"ema", "", "the averaged weights (training.ema), not the trained ones"},
                       {"force", "", "replace the files of the model in a folder that is there"}},
+          .exits = {3, 4, 5, 7},
           .run = run_export};
 }
 

@@ -42,6 +42,7 @@ CliCommand export_metrics_command() {
                   {.name = "output",
                    .value = "FILE",
                    .help = "the file to write; default: standard output"}},
+      .exits = {3, 4},
       .run = run_export_metrics};
 }
 

@@ -191,6 +191,7 @@ CliCommand foresee_command() {
             .value = "FILE",
             .help = "a YAML file of lines 'device: per_hour': the run's cost"},
            {.name = "json", .value = "", .help = "as JSON"}},
+      .exits = {3, 4},
       .run = run_foresee};
 }
 

@@ -61,6 +61,7 @@ CliCommand generate_command() {
                    "of beams: above 0 prefers long texts, below 0 short ones"},
                   {"early-stopping", "", "of beams: end when N texts have ended"},
                   {"ema", "", "the averaged weights (training.ema), not the trained ones"}},
+      .exits = {3, 4, 5, 7},
       .run = run_generate};
 }
 

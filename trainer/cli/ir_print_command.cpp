@@ -27,6 +27,7 @@ CliCommand ir_print_command() {
           .help = "check a graph and print it in its canonical text form",
           .details = "With LOCKSTEP_DEBUG=5 --passes prints the graph after each pass too.\n",
           .options = {{"passes", "", "print what the compiler's passes make of it"}},
+          .exits = {3, 4},
           .run = run_ir_print};
 }
 

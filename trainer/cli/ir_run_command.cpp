@@ -122,6 +122,7 @@ CliCommand ir_run_command() {
                    "compiled: as in training (default); reference: naive loops in f64, rounded "
                    "after every node"},
                   {"threads", "N", "cores for compiled kernels (1)"}},
+      .exits = {3, 4},
       .run = run_ir_run};
 }
 

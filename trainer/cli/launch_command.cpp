@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "trainer/cli/commands.h"
+#include "trainer/cli/exit_codes.h"
 #include "trainer/config/load.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/launch/launch.h"
@@ -111,7 +112,9 @@ CliCommand launch_command() {
               "again with the same words: lockstep launch -n 4 -- ./mine WORDS. It resumes if its\n"
               "TrainerOptions ask for that (.checkpoint = {.resume = \"auto\"}).\n"
               "SIGTERM, SIGINT or SIGUSR1 saves a checkpoint and ends with exit code 75; a second\n"
-              "SIGINT ends at once. OpenMPI's own settings are read from OMPI_MCA_* variables.\n",
+              "SIGINT ends at once. Otherwise its code is that of the job, also of a program of "
+              "your own.\n"
+              "OpenMPI's own settings are read from OMPI_MCA_* variables.\n",
           .options =
               {{.name = "ranks", .value = "N", .help = "number of ranks", .letter = 'n'},
                {.name = "hosts",
@@ -126,6 +129,7 @@ CliCommand launch_command() {
                 .value = "",
                 .help = "in a batch job of Slurm: give it back to the queue after 75, and if "
                         "it is lost for good on these nodes"}},
+          .exits = {3, 4, 5, 7, kPointsFailedExit, kUnfitExit},
           .run = run_launch};
 }
 

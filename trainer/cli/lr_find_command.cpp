@@ -108,6 +108,7 @@ CliCommand lr_find_command() {
                   {.name = "max", .value = "RATE", .help = "the last rate (1)"},
                   {.name = "steps", .value = "N", .help = "steps in all (100)"},
                   {.name = "output", .value = "FILE", .help = "writes rates and losses as CSV"}},
+      .exits = {3, 4, 5, 7},
       .run = run_lr_find};
 }
 

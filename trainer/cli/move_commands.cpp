@@ -68,6 +68,7 @@ std::vector<CliCommand> move_commands() {
            "path, or a folder to move it into (DIR/). Its config.yaml gets the new run.dir and\n"
            "run.name: `lockstep train NEW/config.yaml --resume` goes on. A run in training stays\n"
            "where it is.\n",
+       .exits = {3, 4},
        .run = run_mv},
       {.name = "rm",
        .positionals = {"RUN"},
@@ -79,6 +80,7 @@ std::vector<CliCommand> move_commands() {
            "refused, before any other is removed. If it is killed, the rest is named\n"
            "RUN.removing, and can be removed in the same way.\n",
        .options = {{.name = "yes", .value = "", .help = "do not ask"}},
+       .exits = {3, 4},
        .run = run_rm}};
 }
 

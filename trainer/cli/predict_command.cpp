@@ -56,6 +56,7 @@ CliCommand predict_command() {
                   {"ema", "", "the averaged weights (training.ema), not the trained ones"},
                   {"json", "", "print an object a line"},
                   {"top", "N", "classes or tokens, the likeliest first; 5 unless given"}},
+      .exits = {3, 4, 5, 7},
       .run = run_predict};
 }
 

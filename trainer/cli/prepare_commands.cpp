@@ -199,6 +199,7 @@ std::vector<CliCommand> prepare_commands() {
             {"vocab", "FILE", "vocab.json of gpt2"},
             {"merges", "FILE", "merges.txt of gpt2"},
             {"val-fraction", "F", "part of the text for validation (0.1)"}}),
+       .exits = {3},
        .run = prepare_text},
       {.name = "prepare tokenizer",
        .positionals = {"IN"},
@@ -215,6 +216,7 @@ std::vector<CliCommand> prepare_commands() {
             {"output", "FILE", "the tokenizer.json to write"},
             {"min-frequency", "N", "minimum count of a pair of tokens that is merged (2)"},
             {"cased", "", "wordpiece: keep capitals and accents"}}),
+       .exits = {3},
        .run = prepare_tokenizer},
       {.name = "prepare idx",
        .positionals = {"IMAGES", "LABELS"},
@@ -222,6 +224,7 @@ std::vector<CliCommand> prepare_commands() {
        .details =
            "Prints shape, labels, and the mean and standard deviation for normalization. Training\n"
            "reads IDX files as they are (data.type: idx).\n",
+       .exits = {3},
        .run = prepare_idx}};
 }
 

@@ -144,6 +144,7 @@ CliCommand profile_command() {
                   {.name = "rank", .value = "N", .help = "of this rank alone"},
                   {.name = "json", .value = "", .help = "all rows, as JSON"},
                   {.name = "csv", .value = "", .help = "all rows, as CSV"}},
+      .exits = {3, 4},
       .run = run_profile};
 }
 

@@ -20,9 +20,16 @@ ReferenceJson json_of(const CliCommand& command) {
                        {"bare", option.bare},
                        {"many", option.many},
                        {"help", option.help}});
-  return {{"name", command.name}, {"usage", command.usage()}, {"positionals", command.positionals},
-          {"rest", command.rest}, {"help", command.help},     {"details", command.details},
-          {"options", options}};
+  ReferenceJson exits = ReferenceJson::array();
+  for (const ExitCode& code : exit_codes_of(command)) exits.push_back(code.code);
+  return {{"name", command.name},
+          {"usage", command.usage()},
+          {"positionals", command.positionals},
+          {"rest", command.rest},
+          {"help", command.help},
+          {"details", command.details},
+          {"options", options},
+          {"exits", exits}};
 }
 
 std::string_view word_of(OpClass op_class) {

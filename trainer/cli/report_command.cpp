@@ -64,6 +64,7 @@ CliCommand report_command() {
           "run may still train. The file needs no network and no server. Times, memory and\n"
           "graph need a run with profile.ledger=true; the report says what is missing.\n",
       .options = {{.name = "output", .value = "FILE", .help = "the file to write: report.html"}},
+      .exits = {3, 4},
       .run = run_report};
 }
 

@@ -87,6 +87,7 @@ CliCommand runs_command() {
                    .value = "",
                    .help = "as CSV, with a column for each key that "
                            "differs"}},
+      .exits = {3, 4},
       .run = run_runs};
 }
 

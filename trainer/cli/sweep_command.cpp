@@ -147,6 +147,7 @@ CliCommand sweep_command() {
            {.name = "dry-run",
             .value = "",
             .help = "check, print the names of the points, and stop"}},
+      .exits = {3, 4, kPointsFailedExit},
       .run = run_sweep_command};
 }
 

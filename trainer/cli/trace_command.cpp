@@ -69,6 +69,7 @@ CliCommand trace_command() {
               "profile.trace.steps=[FIRST,LAST] writes RUN/trace.perfetto-trace, which\n"
               "ui.perfetto.dev opens; --json is for chrome://tracing.\n",
           .options = {{.name = "json", .value = "FILE", .help = "write the trace as JSON"}},
+          .exits = {3, 4},
           .run = run_trace};
 }
 

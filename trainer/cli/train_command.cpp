@@ -37,6 +37,7 @@ CliCommand train_command() {
                       {.name = "dry-run",
                        .value = "",
                        .help = "compile, print parameters, memory and batch arithmetic, and stop"}},
+          .exits = {3, 4, 5, 7},
           .run = run_train};
 }
 

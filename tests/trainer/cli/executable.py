@@ -6,6 +6,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
+from command_exits import check_exit, without_page  # noqa: E402
+
 SOURCE = pathlib.Path(__file__).parents[3]
 LOCKSTEP = pathlib.Path(sys.argv.pop(1)).resolve()
 
@@ -25,11 +28,14 @@ class CommandLineTest(unittest.TestCase):
         return name
 
     def lockstep(self, *arguments, **options):
-        """The finished process; its output as text unless `options` say otherwise."""
+        """The finished process; its output as text unless `options` say otherwise. Its exit code must be one that the
+        table of commands has."""
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
-        return subprocess.run(
+        done = subprocess.run(
             [LOCKSTEP, *map(str, arguments)], cwd=self.folder, timeout=120, **options
         )
+        check_exit(LOCKSTEP, arguments, done.returncode)
+        return done
 
     def succeeds(self, *arguments):
         """The standard output of a command that must succeed."""
@@ -45,7 +51,8 @@ class CommandLineTest(unittest.TestCase):
         return done.stdout
 
     def refuses(self, code, message, *arguments):
-        """The command must end with this exit code, exactly this message, and print nothing."""
+        """The command must end with this exit code, exactly this message (and maybe the page that helps), and print
+        nothing."""
         done = self.lockstep(*arguments)
-        self.assertEqual(done.stderr, f"lockstep: error: {message}\n")
+        self.assertEqual(without_page(done.stderr).rstrip("\n"), f"lockstep: error: {message}")
         self.assertEqual((done.returncode, done.stdout), (code, ""))

@@ -22,6 +22,7 @@ set(objects "")
 foreach(folder base ir trace passes kernels runtime nn observe engine collectives watch data checkpoint trainer)
   list(APPEND objects $<TARGET_OBJECTS:lockstep_${folder}>)
 endforeach()
+list(APPEND objects $<TARGET_OBJECTS:lockstep_commit>)
 add_library(lockstep_shared SHARED ${objects})
 add_library(lockstep::lockstep ALIAS lockstep_shared)
 set_target_properties(lockstep_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME lockstep EXPORT_NAME lockstep

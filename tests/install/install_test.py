@@ -96,6 +96,26 @@ class Installed(unittest.TestCase):
         out = run(self.folder / "cmake" / "dynamic_step", "steps=2", f"run={self.folder / 'runs/boxes'}")
         self.assertRegex(out, r"step 2 loss \d")
 
+    def test_what_init_writes_for_an_own_model_is_built_and_runs(self):
+        lockstep = self.prefix / "bin" / "lockstep"
+        place = self.folder / "begun"
+        place.mkdir()
+        self.assertIn("\n  cmake -S mine -B mine/build && cmake --build mine/build\n",
+                      run(lockstep, "init", "mine", "--task", "own_model", cwd=place))
+        run("cmake", "-G", "Ninja", "-S", "mine", "-B", "mine/build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            f"-DCMAKE_CXX_COMPILER_LAUNCHER={CCACHE or ''}", cwd=place)
+        run("cmake", "--build", "mine/build", cwd=place)
+        self.assertIn("eval 0.0", run("mine/build/train", cwd=place))
+        self.assertTrue((place / "runs/mine/checkpoints").is_dir())
+
+    def test_pages_that_messages_name_are_installed(self):
+        lockstep = self.prefix / "bin" / "lockstep"
+        facts = json.loads(run(lockstep, "version", "--json"))
+        self.assertEqual(pathlib.Path(facts["documents"]), (self.prefix / "share/doc/lockstep").resolve())
+        message = run(lockstep, "ckpt", "hash", "nope.h5", expect=4)
+        (page,) = re.findall(r"^see ([^#\n]*)", message, re.MULTILINE)
+        self.assertTrue((pathlib.Path(facts["documents"]) / page).is_file(), message)
+
     def test_a_program_that_asks_pkg_config_runs(self):
         flags, libraries = (run("pkg-config", words, "lockstep", **self.pkg_config).split()
                             for words in ("--cflags", "--libs"))

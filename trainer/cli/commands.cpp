@@ -5,8 +5,9 @@ namespace lockstep {
 std::vector<CliCommand> all_commands() {
   std::vector<CliCommand> out;
   for (const auto& group :
-       {std::vector{train_command(), launch_command(), sweep_command(), lr_find_command(),
-                    eval_command(), generate_command(), predict_command(), export_command()},
+       {std::vector{init_command(), train_command(), launch_command(), sweep_command(),
+                    lr_find_command(), eval_command(), generate_command(), predict_command(),
+                    export_command()},
         config_commands(), ckpt_commands(), std::vector{ir_run_command(), ir_print_command()},
         prepare_commands(),
         std::vector{runs_command(), compare_command(), export_metrics_command()}, move_commands(),

@@ -10,6 +10,7 @@ namespace lockstep {
 /// In the order of `lockstep --help`.
 std::vector<CliCommand> all_commands();
 
+CliCommand init_command();
 CliCommand train_command();
 CliCommand launch_command();
 CliCommand eval_command();

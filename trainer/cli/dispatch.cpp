@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "trainer/cli/build_facts.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/exit_codes.h"
 #include "trainer/cli/standard_output.h"
@@ -33,10 +34,29 @@ std::string overview(std::span<const CliCommand> commands) {
       "usage: lockstep COMMAND ...\n\n";
   for (const CliCommand& command : commands)
     out += fmt::format("  {:<17} {}\n", command.name, command.help);
-  out += "\n`lockstep COMMAND --help` tells more, `lockstep --version` the version.\nexit codes:\n";
+  out += "\n`lockstep COMMAND --help` tells more, `lockstep --version` the version.\n";
+  if (const std::string folder = documents_folder(); !folder.empty())
+    out += fmt::format("documents: {}/docs/README.md\n", folder);
+  out += "exit codes:\n";
   for (const ExitCode& code : exit_codes())
     out += fmt::format("  {:>2}  {}\n", code.code, code.meaning);
   return out;
+}
+
+/// For somebody who knows nothing yet.
+std::string first_words() {
+  const std::string folder = documents_folder();
+  return fmt::format(
+      "lockstep: distributed data-parallel training on lazy, compiled graphs\n\n"
+      "  lockstep init JOB --data PATH            write JOB.yaml for your text, images or "
+      "captions\n"
+      "  lockstep config check JOB.yaml           name all of its problems\n"
+      "  lockstep launch -n 2 -- train JOB.yaml   train on 2 ranks with mpirun; `train` alone: on "
+      "one\n"
+      "  lockstep report runs/JOB --output R.html show how it went, in one page\n"
+      "  lockstep doctor                          say whether this machine can train\n\n"
+      "All commands: lockstep --help. Documents: {}/docs/README.md\n",
+      folder.empty() ? "share/doc/lockstep" : folder);
 }
 
 std::string help_of(const CliCommand& command) {
@@ -74,6 +94,11 @@ const CliCommand& find_in_group(std::span<const CliCommand* const> group,
 
 [[noreturn]] void refuse_unknown_command(const std::string& word,
                                          std::span<const CliCommand> commands) {
+  // The second word of a command is taken for a whole one: `verify` is `ckpt verify`.
+  for (const CliCommand& command : commands)
+    if (split_name(command).second == word)
+      raise(ErrorKind::kUsage, "unknown command '{}'{}\n{}", word, did_you_mean(command.name),
+            kUsage);
   std::vector<std::string_view> names{"--help", "--version"};
   for (const CliCommand& command : commands) names.push_back(split_name(command).first);
   raise(ErrorKind::kUsage, "unknown {} '{}'{}\n{}", word.starts_with("-") ? "option" : "command",
@@ -102,9 +127,13 @@ Arguments parse_arguments(const CliCommand& command, std::span<const std::string
 }
 
 int dispatch(std::span<const std::string> words, const Registry& registry, const Settings& settings,
-             Watch& watch, std::ostream& out) {
+             Watch& watch, Streams streams) {
+  std::ostream& out = streams.out;
+  if (words.empty()) {
+    streams.err << first_words() << std::flush;
+    return static_cast<int>(ErrorKind::kUsage);
+  }
   const std::vector<CliCommand> commands = all_commands();
-  LS_USER_CHECK(!words.empty(), "no command is given\n{}", kUsage);
   if (words[0] == "--help" || words[0] == "-h") {
     out << overview(commands);
     return 0;
@@ -138,7 +167,7 @@ int dispatch(std::span<const std::string> words, const Registry& registry, const
 int run_command_line(std::span<const std::string> arguments, const Registry& registry,
                      const Settings& settings, Watch& watch, Streams streams) {
   return report_errors(settings, streams.err, [&] {
-    const int status = dispatch(arguments, registry, settings, watch, streams.out);
+    const int status = dispatch(arguments, registry, settings, watch, streams);
     finish_output(streams.out);
     return status;
   });

@@ -19,7 +19,8 @@ struct Streams {
 
 /// Runs the command that `arguments` (without the program's name) ask for and returns the exit
 /// code: the command's own, or that of the error it ended with, which is printed to `err` as
-/// "lockstep: error: ...". Nothing is thrown. Commands that train print to standard output
+/// "lockstep: error: ...". Without arguments it prints there what to begin with, and returns 2.
+/// Nothing is thrown. Commands that train print to standard output
 /// themselves.
 int run_command_line(std::span<const std::string> arguments, const Registry& registry,
                      const Settings& settings, Watch& watch, Streams streams);

@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "checkpoint/hdf5_version.h"
 #include "collectives/mpi.h"
@@ -6,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/ir/target.h"
 #include "core/kernels/base/libraries.h"
+#include "trainer/cli/build_facts.h"
 #include "trainer/cli/commands.h"
 #include "trainer/machine/machine.h"
 
@@ -27,18 +32,35 @@ std::string instruction_set(MaxIsa max) {
   __builtin_unreachable();
 }
 
+/// Name and value, in the order of the printed lines.
+std::vector<std::pair<std::string, std::string>> version_facts(const Settings& settings) {
+  const std::string documents = documents_folder();
+  return {{"commit", std::string(built_commit())},
+          {"build id", build_id().hex()},
+          {"build type", built_type().empty() ? "none" : std::string(built_type())},
+          {"compiler", std::string(built_compiler())},
+          {"instruction set", instruction_set(settings.max_isa)},
+          {"processor", processor().name},
+          {"LLVM", llvm_version()},
+          {"oneDNN", onednn_version()},
+          {"HDF5", hdf5_version()},
+          {"MPI", mpi_version()},
+          {"documents", documents.empty() ? "not installed" : documents}};
+}
+
 int run_version(const CommandCall& call) {
-  const auto line = [&](const char* what, const std::string& text) {
-    call.out << fmt::format("{:<16} {}\n", what, text);
-  };
+  const auto facts = version_facts(call.settings);
+  if (call.arguments.has("json")) {
+    nlohmann::ordered_json out{{"lockstep", LOCKSTEP_VERSION}};
+    for (auto [name, value] : facts) {
+      std::ranges::replace(name, ' ', '_');
+      out[name] = value;
+    }
+    call.out << out.dump(1) << "\n";
+    return 0;
+  }
   call.out << "lockstep " LOCKSTEP_VERSION "\n";
-  line("build id", build_id().hex());
-  line("instruction set", instruction_set(call.settings.max_isa));
-  line("processor", processor().name);
-  line("LLVM", llvm_version());
-  line("oneDNN", onednn_version());
-  line("HDF5", hdf5_version());
-  line("MPI", mpi_version());
+  for (const auto& [name, value] : facts) call.out << fmt::format("{:<16} {}\n", name, value);
   return 0;
 }
 
@@ -48,7 +70,11 @@ CliCommand version_command() {
   return {.name = "version",
           .positionals = {},
           .help = "print the version, the build id, and what this build computes with here",
-          .details = "Ranks of one job need the same build id.\n",
+          .details =
+              "Ranks of one job need the same build id, which is of all bytes of the program and\n"
+              "its libraries, the commit too. Messages name pages (docs/...) in the folder that\n"
+              "stands behind \"documents\".\n",
+          .options = {{"json", "", "as JSON"}},
           .run = run_version};
 }
 

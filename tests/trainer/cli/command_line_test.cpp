@@ -1,14 +1,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <new>
 #include <sstream>
 #include <stdexcept>
 
 #include "core/base/build_id.h"
 #include "core/base/error.h"
+#include "core/base/help_pages.h"
 #include "tests/fixtures/temporary_folder.h"
+#include "trainer/cli/commands.h"
 #include "trainer/cli/dispatch.h"
+#include "trainer/cli/exit_codes.h"
 #include "trainer/job/report_errors.h"
 #include "trainer/registry/registry.h"
 
@@ -58,7 +62,7 @@ TEST(CommandLine, HelpNamesEveryCommand) {
                            "ckpt inspect", "ckpt verify", "ckpt hash",     "ckpt prune",
                            "ir run",       "ir print",    "prepare text",  "prepare tokenizer",
                            "prepare idx",  "calibrate",   "doctor",        "models",
-                           "predict"})
+                           "predict",      "init"})
     EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(name) + " "));
   EXPECT_EQ(run({"-h"}).out, help.out);
 }
@@ -85,7 +89,8 @@ optimizer: {name: adamw, learning_rate: 0.001}
           .out,
       HasSubstr("\"given_steps\": 1"));
   EXPECT_EQ(refusal(with({"--given", "stepms=100"})),
-            "lockstep: error: --given stepms=100: unknown key 'stepms'; did you mean 'step_ms'?\n");
+            "lockstep: error: --given stepms=100: unknown key 'stepms'; did you mean 'step_ms'?\n"
+            "see docs/guides/foresight.md\n");
 }
 
 TEST(CommandLine, EveryCommandHasAHelpThatBeginsWithItsUsage) {
@@ -122,9 +127,7 @@ TEST(CommandLine, SuggestsACommand) {
 }
 
 TEST(CommandLine, NeedsACommand) {
-  EXPECT_EQ(refusal({}),
-            "lockstep: error: no command is given\n"
-            "usage: lockstep COMMAND ...; `lockstep --help` lists the commands\n");
+  EXPECT_THAT(refusal({}), StartsWith("lockstep: distributed data-parallel training"));
   EXPECT_THAT(refusal({"ckpt"}),
               StartsWith("lockstep: error: 'ckpt' needs a second word\nusage: lockstep ckpt ls "));
 }
@@ -184,7 +187,8 @@ TEST(CommandLine, AnUnexpectedExceptionBecomesAMessage) {
   EXPECT_EQ(status_of([]() -> int { throw std::bad_alloc(); }, message), 6);
   EXPECT_EQ(message,
             "lockstep: error: the host has no memory left; stop other programs on this machine, "
-            "start fewer ranks on it, or lower training.micro_batch_size\n");
+            "start fewer ranks on it, or lower training.micro_batch_size\n"
+            "see docs/guides/memory.md#what-goes-wrong\n");
   EXPECT_EQ(status_of([]() -> int { throw std::out_of_range("map::at"); }, message), 1);
   EXPECT_EQ(message,
             "lockstep: error: internal error: map::at (an exception that lockstep did not "
@@ -200,7 +204,7 @@ TEST(CommandLine, TheKindOfAnErrorIsTheExitCode) {
         ErrorKind::kNonFinite, ErrorKind::kOutOfMemory, ErrorKind::kPeer, ErrorKind::kPreempted}) {
     EXPECT_EQ(status_of([&]() -> int { raise(kind, "first\nsecond"); }, message),
               static_cast<int>(kind));
-    EXPECT_EQ(message, "lockstep: error: first\nsecond\n");
+    EXPECT_EQ(message, "lockstep: error: first\nsecond" + see_help_page(kind, "") + "\n");
   }
   EXPECT_EQ(status_of([] { return 75; }, message), 75);
   EXPECT_EQ(message, "");
@@ -212,7 +216,9 @@ TEST(CommandLine, EachOfSeveralRanksSaysWhichOneItIs) {
   settings.world_rank = 3;
   settings.world_size = 4;
   report_errors(settings, err, []() -> int { raise(ErrorKind::kNonFinite, "the loss is nan"); });
-  EXPECT_EQ(err.str(), "lockstep: error: rank 3: the loss is nan\n");
+  EXPECT_EQ(
+      err.str(),
+      "lockstep: error: rank 3: the loss is nan\nsee docs/guides/optimizers.md#what-goes-wrong\n");
   err.str("");
   settings.world_rank = 0;
   report_errors(settings, err, []() -> int { raise(ErrorKind::kUsage, "no such file"); });
@@ -250,9 +256,26 @@ TEST(CommandLine, VersionNamesTheBuildAndWhatItComputesWith) {
   EXPECT_THAT(version.out, HasSubstr("\nbuild id         " + build_id().hex() + "\n"));
   EXPECT_THAT(version.out, testing::ContainsRegex("\ninstruction set  AVX(2|-512)[^\n]*\n"));
   for (const char* pattern :
-       {"\nLLVM             19\\.[0-9.]+\n", "\noneDNN           [0-9.]+\n",
-        "\nHDF5             1\\.[0-9.]+\n", "\nMPI              Open MPI v[0-9.]+\n"})
+       {"\ncommit           unknown\n",  // of programs other than lockstep
+        "\nbuild type       [A-Za-z]+\n", "\ncompiler         (GCC|Clang) [0-9.]+",
+        "\ndocuments        /.+\n", "\nLLVM             19\\.[0-9.]+\n",
+        "\noneDNN           [0-9.]+\n", "\nHDF5             1\\.[0-9.]+\n",
+        "\nMPI              Open MPI v[0-9.]+\n"})
     EXPECT_THAT(version.out, testing::ContainsRegex(pattern));
+}
+
+TEST(CommandLine, EveryCommandMayEndWithTheCodesOfAllAndItsOwn) {
+  std::vector<int> known;
+  for (const ExitCode& code : exit_codes()) known.push_back(code.code);
+  for (const CliCommand& command : all_commands()) {
+    std::vector<int> codes;
+    for (const ExitCode& code : exit_codes_of(command)) codes.push_back(code.code);
+    EXPECT_THAT(codes, testing::IsSupersetOf({0, 1, 2, 6, 75})) << command.name;
+    EXPECT_THAT(codes, testing::IsSupersetOf(command.exits)) << command.name;
+    EXPECT_TRUE(std::ranges::is_sorted(codes)) << command.name;
+    EXPECT_THAT(known, testing::IsSupersetOf(codes))
+        << command.name << ": a code without a meaning";
+  }
 }
 
 TEST(CommandLine, DoctorJudgesThisMachine) {

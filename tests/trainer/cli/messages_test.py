@@ -13,8 +13,27 @@ class Usage(CommandLineTest):
     def test_unknown_command(self):
         self.refuses(2, f"unknown command 'trian'; did you mean 'train'?\n{OVERVIEW}", "trian", "x")
 
-    def test_no_command(self):
-        self.refuses(2, f"no command is given\n{OVERVIEW}")
+    def test_no_command_says_what_to_begin_with(self):
+        done = self.lockstep()
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        lines = done.stderr.splitlines()
+        self.assertLessEqual(len(lines), 12)
+        self.assertTrue(all(len(line) <= 100 for line in lines[:-1]), lines)
+        commands = [line.split()[1] for line in lines if line.startswith("  lockstep ")]
+        self.assertEqual(commands, ["init", "config", "launch", "report", "doctor"])
+        # In a build folder, the documents are those of the source.
+        self.assertEqual(lines[-1], f"All commands: lockstep --help. Documents: {SOURCE.resolve()}/docs/README.md")
+
+    def test_misspelled_commands_of_two_words(self):
+        for words, meant in ((["ckpt", "lss"], "ls"), (["config", "chek"], "check"), (["prepare", "tokeniser"], "tokenizer")):
+            done = self.lockstep(*words)
+            self.assertEqual(done.returncode, 2)
+            first, *usage = done.stderr.splitlines()
+            self.assertEqual(first, f"lockstep: error: unknown command '{' '.join(words)}'; did you mean '{meant}'?")
+            self.assertTrue(usage[0].startswith(f"usage: lockstep {words[0]} "), usage)
+
+    def test_the_second_word_alone_names_the_command(self):
+        self.refuses(2, f"unknown command 'verify'; did you mean 'ckpt verify'?\n{OVERVIEW}", "verify", "x")
 
     def test_misspelled_option(self):
         self.refuses(
@@ -36,6 +55,37 @@ class Usage(CommandLineTest):
                 self.assertTrue(self.succeeds(*command, "--help").startswith(usage))
 
 
+class Pages(CommandLineTest):
+    """The last line of a message is the page that helps."""
+
+    def page(self, code, *arguments):
+        done = self.lockstep(*arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        page = done.stderr.splitlines()[-1].removeprefix("see ")
+        self.assertTrue((SOURCE / page.partition("#")[0]).is_file(), page)
+        return page
+
+    def test_of_what_users_meet(self):
+        config = ("train", CONFIG, "training.max_steps=1")
+        self.write("a.txt", "to be or not to be\n" * 200)
+        self.write("foreign.h5", "no checkpoint " * 100)
+        with_data = (*config, "data.path=a.txt", "eval.interval=0")
+        for page, code, arguments in (
+                ("docs/reference/config.md", 2, (*config, "model.n_layre=1")),
+                ("docs/guides/text.md#what-goes-wrong", 3, (*config, "data.path=none.txt")),
+                ("docs/guides/tokenizers.md", 3, (*with_data, "tokenizer.type=file", "tokenizer.path=tokenizer.json")),
+                ("docs/guides/memory.md#what-goes-wrong", 6, (*with_data, "device.memory_gb=0.002")),
+                ("docs/guides/checkpoints.md#what-goes-wrong", 4, (*with_data, "--resume=foreign.h5")),
+                ("docs/guides/optimizers.md#what-goes-wrong", 5, (*with_data, "optimizer.learning_rate=1e38",
+                                                                  "training.max_steps=9", "scheduler.warmup_steps=0")),
+        ):
+            with self.subTest(page=page):
+                self.assertEqual(self.page(code, *arguments), page)
+
+    def test_none_of_a_mistyped_command(self):
+        self.assertNotIn("see docs", self.lockstep("trian").stderr)
+
+
 class Configs(CommandLineTest):
     def test_missing_config(self):
         for command in (["train"], ["config", "check"], ["config", "show"]):
@@ -54,7 +104,8 @@ class Configs(CommandLineTest):
         done = self.lockstep("train", "c.yaml", "training.max_steps=many")
         self.assertEqual(done.returncode, 2)
         lines = done.stderr.splitlines()
-        self.assertEqual(len(lines), 3, done.stderr)
+        self.assertEqual(len(lines), 4, done.stderr)
+        self.assertEqual(lines[3], "see docs/reference/config.md")
         self.assertRegex(
             lines[0],
             r"^lockstep: error: c.yaml:\d+:\d+: unknown key 'model.n_layre'; "

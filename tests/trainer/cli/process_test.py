@@ -97,6 +97,7 @@ class Ranks(CommandLineTest):
     def test_an_error_of_the_data_ends_all_ranks(self):
         done = self.mpirun(2, "train", CONFIG, "data.path=none.txt")
         self.assertEqual(done.returncode, 3)
+        self.assertIn("\nsee docs/guides/text.md#what-goes-wrong\n", done.stderr)
         self.assertEqual(
             self.lines(done),
             ["lockstep: error: rank 0: none.txt: cannot be opened: No such file or directory"],

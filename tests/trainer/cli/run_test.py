@@ -131,7 +131,8 @@ class Run(CommandLineTest):
         self.assertIn("at step 2", again)
         done = self.lockstep("train", "tiny.yaml", "--resume=nope.h5")
         self.assertEqual(done.returncode, 4)
-        self.assertEqual(done.stderr, "lockstep: error: nope.h5: No such file or directory\n")
+        self.assertEqual(done.stderr, "lockstep: error: nope.h5: No such file or directory\n"
+                         "see docs/guides/checkpoints.md#what-goes-wrong\n")
 
     def test_dry_run_writes_nothing(self):
         printed = self.succeeds("train", "tiny.yaml", "--dry-run")

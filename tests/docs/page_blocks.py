@@ -2,13 +2,16 @@
 
 A mark is an HTML comment directly before a block, which readers do not see:
 
-    <!-- test: skip REASON -->          the block is not run
-    <!-- test: replace "OLD" "NEW" -->  changes its text first; may be repeated
-    <!-- test: append "WORDS" -->       adds words to each `lockstep train` and `lockstep launch`
-    <!-- test: exit N -->               its last command ends with this code
-    <!-- test: output -->               a text block: what the block before it prints; `...` is any text
+    <!-- test: skip REASON -->            the block is not run
+    <!-- test: replace "OLD" "NEW" -->    changes its text first; may be repeated
+    <!-- test: append "WORDS" -->         adds words to each `lockstep train` and `lockstep launch`
+    <!-- test: exit N -->                 its last command ends with this code
+    <!-- test: output -->                 a text block: what the block before it prints; `...` is any text
+    <!-- test: output numbers differ -->  the same, with any numbers and hashes in the place of those that are shown
+    <!-- test: not compared REASON -->    a text block that is no output of the page's commands
 
-and `<!-- test: run`, commands, `-->` is a block of its own, of commands that readers do not see.
+Each text block has one of the last three; a line `...` of an output is any lines. And `<!-- test: run`, commands, `-->`
+is a block of its own, of commands that readers do not see.
 """
 import dataclasses
 import re
@@ -22,6 +25,9 @@ PROGRAMS = ("sh", "python")
 _FENCE = re.compile(r"(\s*)(```+)\s*(.*?)\s*$")
 _MARK = re.compile(r"\s*<!-- test: (.*?) -->\s*$")
 _TRAIN = re.compile(r"(?<![\w./-])lockstep (train|launch)\b")
+#: What differs from machine to machine: a number that is no part of a name, or a hash.
+_NUMBER = re.compile(r"\b[0-9a-f]{64}\b|(?<![A-Za-z_0-9.])[+-]?\d+(?:[.:,]\d+)*(?:e[+-]?\d+)?k?")
+_ANY_NUMBER = r"(?:[0-9a-f]{64}|[+-]?\d+(?:[.:,]\d+)*(?:e[+-]?\d+)?k?)"
 #: Where a command of a shell ends, outside of quotes.
 _END = re.compile(r"""\\\n|\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?P<end>\s*(?:\n|\s#|[|;&<>)]|\d>))""", re.S)
 
@@ -37,9 +43,12 @@ class Block:
     file: str | None  # as which it is written
     text: str
     skip: str | None = None  # the reason
+    hidden: bool = False  # from readers
     exit_code: int = 0
     output: "Block | None" = None  # what it prints
     is_output: bool = False
+    numbers_differ: bool = False  # from those that are shown
+    not_compared: str | None = None  # the reason
 
 
 def blocks_of(page):
@@ -51,7 +60,7 @@ def blocks_of(page):
         if line.strip() == "<!-- test: run":
             end = _end_of(lines, number, lambda text: text.strip() == "-->", "its -->")
             _refuse_marks(marks)
-            blocks.append(Block(number + 2, "sh", None, _text(lines[number + 1:end], "")))
+            blocks.append(Block(number + 2, "sh", None, _text(lines[number + 1:end], ""), hidden=True))
             number = last_end = end + 1
         elif mark := _MARK.match(line):
             marks.append((number + 1, mark[1]))
@@ -64,6 +73,8 @@ def blocks_of(page):
             for mark_line, words in marks:
                 _apply(block, mark_line, words)
             marks = []
+            if block.language == "text" and not block.is_output and block.not_compared is None:
+                raise BadPage(f"{block.line}: is this text an output, or why is it not compared?")
             if not block.is_output:
                 blocks.append(block)
             elif not blocks or blocks[-1].language not in PROGRAMS or blocks[-1].file or blocks[-1].output:
@@ -79,10 +90,19 @@ def blocks_of(page):
     return blocks
 
 
-def matches(expected, printed):
+def matches(expected, printed, numbers_differ=False):
     """Whether a program printed what a page shows: `...` is any text within a line, a line of it any lines."""
+    def words(text):
+        # Columns are as wide as their widest number.
+        return "[ ]+".join(re.escape(word) for word in re.split("[ ]+", text)) if numbers_differ else re.escape(text)
+
+    def part_pattern(part):
+        if not numbers_differ:
+            return words(part)
+        return _ANY_NUMBER.join(words(text) for text in _NUMBER.split(part))
+
     def pattern(line):
-        return ".*".join(re.escape(part) for part in line.rstrip().split("..."))
+        return ".*".join(part_pattern(part) for part in line.rstrip().split("..."))
 
     parts = [r"(?:.*\n)*" if line.strip() == "..." else pattern(line) + r"\n" for line in expected.strip("\n").split("\n")]
     return re.fullmatch("".join(parts), _trimmed(printed)) is not None
@@ -143,10 +163,16 @@ def _apply(block, line, words):
         if not rest.isdigit():
             refuse("this is no exit code")
         block.exit_code = int(rest)
+    elif name in ("output", "not") and block.language != "text":
+        refuse("an output is a block of text")
     elif name == "output":
-        if rest or block.language != "text":
-            refuse("an output is a block of text")
-        block.is_output = True
+        if rest not in ("", "numbers differ"):
+            refuse("this is said of no output")
+        block.is_output, block.numbers_differ = True, bool(rest)
+    elif name == "not":
+        if not rest.startswith("compared "):
+            refuse("unknown mark")
+        block.not_compared = rest.removeprefix("compared").strip() or refuse("why is it not compared?")
     else:
         refuse("unknown mark")
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from page_blocks import BadPage, blocks_of, matches
+from page_blocks import PROGRAMS, BadPage, blocks_of, matches
 import page_programs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -28,6 +28,7 @@ class Pages:
         self.lockstep, self.mpirun = pathlib.Path(lockstep).resolve(), pathlib.Path(mpirun)
         self.keys = None  # of the schema
         self.failures, self.skipped = [], []
+        self.compared, self.silent, self.not_compared = 0, 0, []  # outputs; blocks without one; texts
         self.modules = {}
 
     def run(self, path):
@@ -43,20 +44,24 @@ class Pages:
             place = Place(pathlib.Path(folder), self.lockstep, self.mpirun)
             for block in blocks:
                 where = f"{name}:{block.line}"
+                if block.not_compared:
+                    self.not_compared.append(f"{where}: {block.not_compared}")
                 if reason := block.skip or self.missing_module(block):
                     self.skipped.append(f"{where}: {reason}")
                     continue
-                count += block.language in ("sh", "python") and not block.file
+                count += block.language in PROGRAMS and not block.file
                 if error := self.run_block(place, block):
                     self.failures.append(f"{where}: {error}")
                     break  # the later ones may need it
+                self.compared += block.output is not None
+                self.silent += block.language in PROGRAMS and not block.file and not block.hidden and not block.output
         return count
 
     def run_block(self, place, block):
         """What is wrong, or None."""
         if block.file:
             return place.write(block)
-        if block.language in ("sh", "python"):
+        if block.language in PROGRAMS:
             return place.execute(block)
         if block.language == "yaml" and not block.text.lstrip().startswith("#"):
             return self.check_keys(block.text)
@@ -122,7 +127,7 @@ class Place:
             return f"exit code {code}{line}, expected {block.exit_code}{shown}"
         if code and block.language == "sh" and failed_line < last_command(block.text):
             return f"line {block.line + failed_line - 1} ended with {code}, not the last command{shown}"
-        if block.output and not matches(block.output.text, printed):
+        if block.output and not matches(block.output.text, printed, block.output.numbers_differ):
             return f"the page shows (line {block.output.line}):\n{block.output.text}but it printed:{shown}"
         return None
 
@@ -218,6 +223,10 @@ def main(lockstep, mpirun, *words):
         print(f"{state:6} {path.name}: {count} blocks, {time.monotonic() - begin:.1f} s", flush=True)
     for skip in pages.skipped:
         print(f"skipped {skip}")
+    for text in pages.not_compared:
+        print(f"not compared {text}")
+    print(f"{pages.compared} outputs compared, {len(pages.not_compared)} texts not compared, "
+          f"{pages.silent} blocks of commands show no output")
     print(f"{len(found)} pages, {len(pages.skipped)} blocks skipped, {len(pages.failures)} failures")
     for failure in pages.failures:
         print(f"\n{failure}")

@@ -65,7 +65,8 @@ class RunPages(unittest.TestCase):
     def test_output_is_compared_if_the_page_says_so(self):
         page = "```sh\necho first; echo a 12 b; echo c; echo last\n```\nIt prints\n\n{}```text\n{}\n```\n"
         output = "<!-- test: output -->\n"
-        self.passes(page.format("", "something else"))
+        self.passes(page.format("<!-- test: not compared of another time -->\n", "something else"),
+                    "page.md:10: of another time\n0 outputs compared, 1 texts not compared, 1 blocks of commands show no")
         self.passes(page.format(output, "first\na 12 b\nc\nlast"))
         self.passes(page.format(output, "first\na ... b\n...\nlast"))
         self.passes(page.format(output, "...\nlast"))
@@ -74,6 +75,28 @@ class RunPages(unittest.TestCase):
         self.fails(page.format(output, "first\n...\nc"), "the page shows")
         self.fails(page.format(output, "first\na ... c\nlast"), "the page shows")
         self.passes("```python\nprint(3)\n```\n<!-- test: output -->\n```text\n3\n```\n")
+
+    def test_a_text_is_an_output_or_says_why_it_is_not_compared(self):
+        question = "page.md:7: is this text an output, or why is it not compared?"
+        self.fails("```sh\necho 3\n```\n```text\n3\n```\n", question)
+        self.fails("```sh\necho 3\n```\n\nIt prints\n```text\n3\n```\n", "page.md:9: is this text")
+        self.fails("```text\n3\n```\n", "page.md:4: is this text")
+        self.fails('<!-- test: replace "3" "4" -->\n```text\n3\n```\n', "page.md:5: is this text")
+        self.fails("<!-- test: not compared -->\n```text\n3\n```\n", "page.md:3: unknown mark")
+        self.fails("<!-- test: not run -->\n```text\n3\n```\n", "page.md:3: unknown mark")
+        self.fails("<!-- test: not compared why -->\n```sh\ntrue\n```\n", "an output is a block of text")
+
+    def test_numbers_of_an_output_may_differ(self):
+        page = ("<!-- test: run\ntrue\n-->\n```sh\nprintf '%b' \"{}\"\n```\n"
+                "<!-- test: output numbers differ -->\n```text\n{}\n```\n")
+        hashes = "a" * 64, "0f" * 32
+        for printed, shown in ((hashes[0], hashes[1]), ("a   12.5k  b", "a 0.1  b"), ("08:30:01 -3 %", "12:59:09 +44.5 %"),
+                               ("1.5e+04 ms", "12 ms"), ("12MiB", "1.5MiB"), ("1\\n2\\n3", "4\n...\n5")):
+            self.passes(page.format(printed, shown), "1 outputs compared, 0 texts not compared, 0 blocks of commands")
+        for printed, shown in (("a 1 b", "a 2 c"), ("a 1 2", "a 1"), ("f32", "f64"), ("1 ms", "1 s"), ("1", "a"), ("a", "1"),
+                               ("1 2", "12"), ("1\\n2", "1 2")):
+            self.fails(page.format(printed, shown), "the page shows")
+        self.fails("```sh\necho 3\n```\n<!-- test: output numbers -->\n```text\n4\n```\n", "this is said of no output")
 
     def test_output_needs_a_program_before_it(self):
         self.fails("<!-- test: output -->\n```text\n3\n```\n", "page.md:5: no block before it has this output")

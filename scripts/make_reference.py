@@ -1,11 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the generated pages of docs/reference from what `lockstep reference` prints, and with --install man pages
-and completions.
-
-  scripts/make_reference.py LOCKSTEP             writes the pages
-  scripts/make_reference.py LOCKSTEP --check     fails where they are stale
-  scripts/make_reference.py LOCKSTEP --install FOLDER   writes man1/, completions/lockstep and site-functions/_lockstep
-"""
+"""Makes the generated pages of docs/reference from what `lockstep reference` prints, or man pages and completions."""
+import argparse
 import json
 import re
 import subprocess
@@ -320,18 +315,26 @@ def zsh_completion(data):
         "with_keys": "|".join(f'"{name}"' for name in with_keys)})
 
 
+def write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    data = json.loads(subprocess.run([sys.argv[1], "reference"], check=True, capture_output=True, text=True).stdout)
-    if sys.argv[2:3] == ["--install"]:
-        folder = Path(sys.argv[3])
-        files = {f"man1/{name}": text for name, text in man_pages(data).items()}
-        files["completions/lockstep"] = bash_completion(data)
-        files["site-functions/_lockstep"] = zsh_completion(data)
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text)
+    # No abbreviations: what is mistyped must not write pages.
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("lockstep", metavar="LOCKSTEP", help="the program, which knows what the pages say")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--check", action="store_true", help="write nothing, and fail where pages are stale")
+    instead.add_argument("--install", metavar="FOLDER", type=Path,
+                         help="write man1/, completions/lockstep and site-functions/_lockstep into it instead of pages")
+    words = parser.parse_args()
+    data = json.loads(subprocess.run([words.lockstep, "reference"], check=True, capture_output=True, text=True).stdout)
+    if words.install:
+        write(words.install, {**{f"man1/{name}": text for name, text in man_pages(data).items()},
+                              "completions/lockstep": bash_completion(data),
+                              "site-functions/_lockstep": zsh_completion(data)})
         return
     folder = ROOT / "docs/reference"
     pages = {**commands_pages(data), **config_pages(data), **models_page(data), **ops_page(data), **exit_codes_page(data)}
@@ -341,15 +344,14 @@ def main():
     long = [name for name, text in pages.items() if text.count("\n") > MAX_LINES]
     if long:
         sys.exit(f"longer than {MAX_LINES} lines: {', '.join(long)}")
-    if "--check" in sys.argv:
+    if words.check:
         if stale:
-            sys.exit(f"stale in docs/reference: {', '.join(stale)}; renew with: scripts/make_reference.py {sys.argv[1]}")
+            sys.exit(f"stale in docs/reference: {', '.join(stale)}; renew with: scripts/make_reference.py {words.lockstep}")
         return
     for name in set(old) - set(pages):
         old[name].unlink()
-    for name, text in pages.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+    write(folder, pages)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -30,6 +30,12 @@ def check_pages(temporary):
     (copy / "docs/reference/models.md").unlink()
     shutil.copy(copy / "docs/reference/exit_codes.md", copy / "docs/reference/commands/gone.md")
     refused("models.md", "ops.md", "commands/gone.md")
+    for words in (["--chekc"], ["--ch"], ["check"], ["--install"], ["--check", "--install", temporary / "no"]):
+        done = subprocess.run([sys.executable, "-B", copy / "scripts/make_reference.py", LOCKSTEP, *words],
+                              capture_output=True, text=True)
+        assert done.returncode == 2 and "usage: " in done.stderr, f"{words} ended with {done.returncode}: {done.stderr}"
+    # Still stale: a mistyped word wrote nothing.
+    refused("models.md", "ops.md", "commands/gone.md")
 
 
 def check_written_pages():

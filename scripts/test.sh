@@ -62,7 +62,7 @@ case $extent in
   quick) suite release all --label-regex '^unit$' ;;
   suite) suite release all --label-exclude '^campaign$' ;;
   all)
-    export LOCKSTEP_ALL_TESTS=1  # e2e_slurm fails instead of being skipped on Debian 12 as root
+    export LOCKSTEP_ALL_TESTS=1  # tests/e2e/skipped.py: what is there is not skipped
     suite release all
     tidy
     suite asan-ubsan unit_tests --label-regex '^unit$'

@@ -23,8 +23,8 @@ import time
 from pathlib import Path
 
 from processes import alive
+from skipped import SKIPPED
 
-SKIPPED = 77  # what ctest takes for "cannot be checked here"
 NETWORK = "10.77.0"
 #: What a login through ssh would find; variables of the job come by mpirun's -x or not at all.
 LOGIN = ("HOME", "PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME")

@@ -13,12 +13,12 @@ import os
 import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import cluster
+import skipped
 from processes import environment
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "srun", "scontrol", "scancel", "squeue")
@@ -70,14 +70,8 @@ def require():
     """Ends the calling test as skipped where there is no Slurm, or no namespaces for us; as failed in a run of all
     tests (scripts/test.sh --all) by root on Debian 12, which has both."""
     reason = _what_is_missing()
-    if reason is None:
-        return
-    system = Path("/etc/os-release").read_text() if Path("/etc/os-release").exists() else ""
-    if os.environ.get("LOCKSTEP_ALL_TESTS") and os.geteuid() == 0 and "bookworm" in system:
-        print(f"failed: nothing is skipped on Debian 12 as root: {reason}")
-        sys.exit(1)
-    print(f"skipped: {reason}")
-    sys.exit(cluster.SKIPPED)
+    if reason is not None:
+        skipped.skip(reason)
 
 
 def _what_is_missing():

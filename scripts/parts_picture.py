@@ -10,12 +10,17 @@ from html import escape
 
 FILE = pathlib.Path(__file__).parents[1] / "docs/pictures/parts.svg"
 
-WIDTH, HEIGHT = 860, 404
+WIDTH, HEIGHT = 860, 420
+#: For who does not see it.
+PARTS = ("Two ranks, each a process. In a rank, data and model with its step are recorded as a graph; the compiler makes a "
+         "program of it, which is cached and runs on a simulated accelerator. An all-reduce sums the gradients of all "
+         "ranks in one fixed order. Checkpoints, watchdog and launch, and profile, trace and report are for the whole job.")
+
 #: Colours of light and dark pages; the picture follows the reader's.
 STYLE = """
-text { font: 13px system-ui, sans-serif; fill: #1f2328; }
+text { font: 14px system-ui, sans-serif; fill: #1f2328; }
 .name { font-weight: 600; }
-.small { font-size: 11.5px; fill: #59636e; }
+.small { font-size: 12.5px; fill: #4b5560; }
 .box { fill: #f6f8fa; stroke: #8c959f; }
 .rank { fill: none; stroke: #8c959f; stroke-dasharray: 4 3; }
 .device { fill: #ddf4ff; stroke: #0969da; }
@@ -24,7 +29,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328; }
 .head { fill: #59636e; }
 @media (prefers-color-scheme: dark) {
 text { fill: #f0f6fc; }
-.small { fill: #9198a1; }
+.small { fill: #b1bac4; }
 .box { fill: #151b23; stroke: #656c76; }
 .rank { stroke: #656c76; }
 .device { fill: #0d2240; stroke: #4493f8; }
@@ -70,12 +75,14 @@ def picture():
     out += box(200, 282, 460, 44, "all-reduce of gradients", "one fixed order, whatever the number of ranks", kind="sum")
     for x in (300, 560):
         out += [f'<path class="arrow" marker-start="url(#head)" d="M{x},248 L{x},280"/>']
-    out += box(14, 346, 266, 44, "checkpoints", "HDF5, sealed, one hash")
-    out += box(297, 346, 266, 44, "watchdog and launch", "who is stuck, restarts")
-    out += box(580, 346, 266, 44, "profile, trace, report", "where the time goes")
-    out += arrow((300, 326), (200, 344)) + arrow((430, 326), (430, 344)) + arrow((560, 326), (660, 344))
+    out += ['<text class="small" x="14" y="350">for the whole job:</text>']
+    out += box(14, 360, 266, 46, "checkpoints", "HDF5, sealed, one hash")
+    out += box(297, 360, 266, 46, "watchdog and launch", "who is stuck, restarts")
+    out += box(580, 360, 266, 46, "profile, trace, report", "where the time goes")
     body = "\n".join(out)
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="The parts of lockstep">
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="title parts">
+<title id="title">The parts of lockstep</title>
+<desc id="parts">{escape(PARTS)}</desc>
 <style>{STYLE}</style>
 <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
 <path class="head" d="M0,0 L8,4 L0,8 z"/></marker></defs>

@@ -52,6 +52,38 @@ class Readme(unittest.TestCase):
         xml.etree.ElementTree.fromstring(picture)
         self.assertIn("docs/pictures/parts.svg", README)
 
+    def test_its_picture_can_be_read_on_light_and_dark_pages(self):
+        """Texts of at least 12 px with the contrast that WCAG 2.1 asks for (AA: 4.5) on what they stand on."""
+        def luminance(colour):
+            parts = [int(colour[place:place + 2], 16) / 255 for place in (1, 3, 5)]
+            red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+            return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+        def contrast(*colours):
+            dark, light = sorted(map(luminance, colours))
+            return (light + 0.05) / (dark + 0.05)
+
+        self.assertAlmostEqual(contrast("#000000", "#ffffff"), 21)
+        light, dark = parts_picture.STYLE.split("@media (prefers-color-scheme: dark)")
+        for style, page in ((light, "#ffffff"), (dark, "#0d1117")):
+            fills = dict(re.findall(r"^\.?(\w+) \{.*?fill: (#\w{6})", style, re.M))
+            for text in ("text", "small"):
+                for ground in (page, fills["box"], fills["device"], fills["sum"]):
+                    self.assertGreaterEqual(contrast(fills[text], ground), 4.5, f"{text} on {ground}")
+        sizes = [float(size) for size in re.findall(r"([\d.]+)px", light)]
+        self.assertEqual(len(sizes), 2)
+        self.assertGreaterEqual(min(sizes), 12)
+
+    def test_its_picture_says_in_words_what_it_shows(self):
+        picture = xml.etree.ElementTree.fromstring(parts_picture.picture())
+        names = {part.tag.rpartition("}")[2]: part for part in picture if part.get("id")}
+        self.assertEqual(picture.get("aria-labelledby"), f"{names['title'].get('id')} {names['desc'].get('id')}")
+        for text in picture.iterfind(".//{*}text[@class='name']"):
+            for word in re.findall(r"[\w-]+", text.text):
+                self.assertIn(word.removesuffix("s"), names["desc"].text.lower())
+        (alternative,) = re.findall(r"!\[([^]]*)\]\(docs/pictures/parts.svg\)", README)
+        self.assertGreater(len(alternative), 60)
+
     def test_its_two_commands_exist(self):
         (commands,) = re.findall(r"## Two commands\n.*?```sh\n(.*?)```", README, re.S)
         self.assertEqual([line.split()[0] for line in commands.splitlines()], ["scripts/run.sh", "scripts/test.sh"])

@@ -290,8 +290,9 @@ TEST(UndefinedTensor, IsTriedWithEveryFunctionThatTheHeadersDeclare) {
   for (const Call& call : calls()) tried.insert(call.name);
   std::size_t found = 0;
   for (const char* header :
-       {"core/trace/ops.h", "core/trace/functions.h", "core/trace/gradients.h",
-        "core/trace/host_call.h", "core/trace/losses.h", "core/trace/mode.h", "core/trace/remat.h"})
+       {"core/trace/elementwise.h", "core/trace/ops.h", "core/trace/functions.h",
+        "core/trace/gradients.h", "core/trace/host_call.h", "core/trace/losses.h",
+        "core/trace/mode.h", "core/trace/remat.h"})
     for (const std::string& function : functions_of(header)) {
       EXPECT_TRUE(tried.contains(function)) << header << ": " << function;
       ++found;

@@ -143,16 +143,19 @@ def ops_page(data):
     for op in data["ops"]:
         if op["class"] != last:
             last = op["class"]
-            text += f"\n## {last}\n\n| op | operands | first operand | result dtype | attributes | gradient |\n" + \
-                "|" + " --- |" * 6 + "\n"
+            text += f"\n## {last}\n\n| op | shapes | operands | first operand | result dtype | attributes | gradient |\n" + \
+                "|" + " --- |" * 7 + "\n"
         low, high = op["min_operands"], op["max_operands"]
         count = str(low) if low == high else f"{low} or more" if high < 0 else f"{low} to {high}"
         attrs = ", ".join([f"`{a}`" for a in op["required"]] + [f"[`{a}`]" for a in op["optional"]])
         name = f"`{op['name']}`" + (" (commutative)" if op["commutative"] else "")
-        text += "| " + " | ".join([name, count, op["accepts"], op["gives"], attrs, op["gradient"]]) + " |\n"
+        text += "| " + " | ".join([name, f"`{op['shapes']}`", count, op["accepts"], op["gives"], attrs, op["gradient"]]) + " |\n"
     opening = ("For whoever reads a dumped program or writes one for `lockstep ir run`: the ops of the IR.\n\n"
+               "A shape is shown for one rank, others are alike: letters are sizes, `...` any dimensions, the same "
+               "everywhere. OH x OW\nwindows of KH x KW fit into H x W: OH = (H + top + bottom - dilation * (KH - 1) - 1) / "
+               "stride + 1, rounded down.\nOptional operands are not shown.\n\n"
                "Attributes in [brackets] may be left out. A gradient is a *rule*, *zero*, or *none*: then differentiating "
-               "is an error\nthat names the op. What each op computes, with its shapes, stands in `core/ir/op_set.h`.")
+               "is an error\nthat names the op. What each op computes stands in `core/ir/op_set.h`.")
     return {"ops.md": f"# Ops\n{MARK}\n{opening}\n{text}"}
 
 

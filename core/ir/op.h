@@ -135,9 +135,14 @@ static_assert(kAttrCount <= 32);
 
 /// The facts about an op: a row of the table.
 struct OpInfo {
-  Op op;                     ///< the op of this row
-  OpClass op_class;          ///< its class
-  std::string_view name;     ///< as in the text form
+  Op op;                  ///< the op of this row
+  OpClass op_class;       ///< its class
+  std::string_view name;  ///< as in the text form
+  /// `operands -> result {attributes}`, for one rank of each operand, others being alike. Letters
+  /// are sizes, `...` any dimensions, the same everywhere. A dtype stands where it is not the first
+  /// operand's. OH and OW are the windows of size KH x KW that fit into H x W:
+  /// OH = (H + top + bottom - dilation * (KH - 1) - 1) / stride + 1. Without optional operands.
+  std::string_view shapes;
   int min_operands;          ///< the fewest operands
   int max_operands;          ///< -1: any number
   Accepts accepts;           ///< what the first operand may be
@@ -148,6 +153,12 @@ struct OpInfo {
   AttrSet required;          ///< attributes that it must have
   AttrSet optional;          ///< attributes that it may have
 };
+
+/// The words for facts of an op in documents.
+std::string_view name_of(OpClass op_class);
+std::string_view name_of(Accepts accepts);
+std::string_view name_of(Gives gives);
+std::string_view name_of(Gradient gradient);
 
 /// All rows, in the order of op_set.h.
 std::span<const OpInfo> op_table();

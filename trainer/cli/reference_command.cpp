@@ -32,59 +32,6 @@ ReferenceJson json_of(const CliCommand& command) {
           {"exits", exits}};
 }
 
-std::string_view word_of(OpClass op_class) {
-  switch (op_class) {
-    case OpClass::kLeaf: return "leaf";
-    case OpClass::kUnary: return "unary";
-    case OpClass::kBinary: return "binary";
-    case OpClass::kCompare: return "compare";
-    case OpClass::kSelect: return "select";
-    case OpClass::kConvert: return "convert";
-    case OpClass::kMovement: return "movement";
-    case OpClass::kReduction: return "reduction";
-    case OpClass::kContraction: return "contraction";
-    case OpClass::kWindow: return "window";
-    case OpClass::kAttention: return "attention";
-    case OpClass::kControl: return "control";
-    case OpClass::kCollective: return "collective";
-  }
-  __builtin_unreachable();
-}
-
-std::string_view word_of(Accepts accepts) {
-  switch (accepts) {
-    case Accepts::kAny: return "any";
-    case Accepts::kNumbers: return "numbers";
-    case Accepts::kFloats: return "floats";
-    case Accepts::kIntegers: return "integers";
-    case Accepts::kBits: return "bool, integers";
-    case Accepts::kSummable: return "f32, f64, i32, i64";
-  }
-  __builtin_unreachable();
-}
-
-std::string_view word_of(Gives gives) {
-  switch (gives) {
-    case Gives::kFirst: return "the first operand's";
-    case Gives::kSecond: return "the second operand's";
-    case Gives::kBool: return "bool";
-    case Gives::kI32: return "i32";
-    case Gives::kStated: return "`to`, else the first operand's";
-    case Gives::kListed: return "the first of `results`";
-    case Gives::kNode: return "stated by the node";
-  }
-  __builtin_unreachable();
-}
-
-std::string_view word_of(Gradient gradient) {
-  switch (gradient) {
-    case Gradient::kRule: return "rule";
-    case Gradient::kNothing: return "zero";
-    case Gradient::kMissing: return "none";
-  }
-  __builtin_unreachable();
-}
-
 ReferenceJson names_of(const AttrSet& attrs) {
   ReferenceJson out = ReferenceJson::array();
   for (int i = 0; i < kAttrCount; ++i)
@@ -94,12 +41,13 @@ ReferenceJson names_of(const AttrSet& attrs) {
 
 ReferenceJson json_of(const OpInfo& op) {
   return {{"name", op.name},
-          {"class", word_of(op.op_class)},
+          {"class", name_of(op.op_class)},
+          {"shapes", op.shapes},
           {"min_operands", op.min_operands},
           {"max_operands", op.max_operands},
-          {"accepts", word_of(op.accepts)},
-          {"gives", word_of(op.gives)},
-          {"gradient", word_of(op.gradient)},
+          {"accepts", name_of(op.accepts)},
+          {"gives", name_of(op.gives)},
+          {"gradient", name_of(op.gradient)},
           {"commutative", op.commutative},
           {"required", names_of(op.required)},
           {"optional", names_of(op.optional)}};

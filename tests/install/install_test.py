@@ -62,8 +62,8 @@ class Installed(unittest.TestCase):
         cls.version = re.search(r"^project\(lockstep VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(),
                                 re.MULTILINE).group(1)
 
-    def configure(self, folder, *options, expect=0):
-        return run("cmake", "-G", "Ninja", "-S", PROGRAM, "-B", self.folder / folder,
+    def configure(self, folder, *options, expect=0, source=PROGRAM):
+        return run("cmake", "-G", "Ninja", "-S", source, "-B", self.folder / folder,
                    f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={CCACHE or ''}", *options,
                    expect=expect)
 
@@ -79,8 +79,12 @@ class Installed(unittest.TestCase):
         lines = run("nm", "-DC", "--defined-only", self.library_folder / "liblockstep.so").splitlines()
         return [line.split(" ", 2)[2] for line in lines]
 
-    def test_a_project_that_finds_the_package_runs_alone_and_under_mpirun(self):
-        self.configure("cmake")
+    def test_the_installed_examples_are_a_project_that_runs_alone_and_under_mpirun(self):
+        examples = self.prefix / "share/doc/lockstep/examples"
+        of_tree = {path.relative_to(ROOT / "examples") for path in (ROOT / "examples").rglob("*")
+                   if path.is_file() and "__pycache__" not in path.parts}
+        self.assertEqual({path.relative_to(examples) for path in examples.rglob("*") if path.is_file()}, of_tree)
+        self.configure("cmake", source=examples)
         run("cmake", "--build", self.folder / "cmake")
         program = self.folder / "cmake" / "own_model"
         alone = self.trained("alone", program)
@@ -88,7 +92,7 @@ class Installed(unittest.TestCase):
                          alone, "the hash of the last checkpoint")
 
         command = self.folder / "cmake" / "own_command"
-        config = ROOT / "examples/own_command/curve.yaml"
+        config = examples / "own_command/curve.yaml"
         out = run(command, "train", config, "training.max_steps=100", f"run.dir={self.folder / 'runs'}")
         self.assertIn("eval/worst_error", out)
         self.assertIn("eval/hit", run(command, "eval", self.folder / "runs/curve"))

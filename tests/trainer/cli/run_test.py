@@ -75,7 +75,7 @@ class Run(CommandLineTest):
         self.assertEqual(
             (refused.returncode, refused.stderr),
             (2, "lockstep: error: the prompt is empty, and the tokenizer has no token that begins or "
-                "ends a text: give at least one character (--prompt)\n"))
+                "ends a text: give at least one character (--prompt)\nsee docs/guides/tokenizers.md\n"))
 
         self.succeeds("ckpt", "prune", "runs/tiny", "--keep-last", 1)
         self.assertEqual(self.steps(), [4, 6])  # no step was made of that of step 6: 4 is known to be good

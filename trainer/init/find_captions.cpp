@@ -46,12 +46,17 @@ FoundData found_captions(const std::string& path, std::string val_path) {
                        printable(path));
     val_path.clear();
   }
+  // That of the end of a line, in the order of the characters: there may be tabs before it.
+  std::size_t end_token = 0;
+  for (const char32_t character : characters_of(file.text()))
+    end_token += character < U'\n' ? 1 : 0;
   std::size_t captions = 0;
   for (const CaptionedImage& image : file.images) captions += image.captions.size();
   FoundData out{
       .what = fmt::format("{}: {} images, {} captions", path, file.images.size(), captions),
       .paths = {path},
       .val_path = val_path,
+      .values = {{"end", std::to_string(end_token)}},
       .samples = static_cast<std::int64_t>(file.images.size()),
       .note = note};
   const std::string first = file.image_path(file.images.front());

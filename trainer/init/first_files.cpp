@@ -150,6 +150,7 @@ FoundData data_to_come(FirstTask task) {
     out.values = {{"classes", "10"}, {"side", "64"}, {"channels", "3"}};
   } else {
     out.paths = {"my_captions/captions.jsonl"};
+    out.values = {{"end", "0"}};
   }
   out.note = fmt::format(
       "without --data: put {} at {}, or set data.path{}",

@@ -113,6 +113,14 @@ class Written(InitTest):
         self.trains()
         self.succeeds("generate", "runs/job", "--image", "pictures/000.png", "--max-new-tokens", 2)
 
+    def test_captions_with_tabs(self):
+        self.make("captions", "pictures", 8)
+        lines = (self.folder / "pictures/captions.jsonl").read_text()
+        self.write("pictures/captions.jsonl", lines.replace("a ", "a\\t"))
+        self.init("job", "--data", "pictures")
+        self.assertIn("\n  decoder_start_token_id: 1\n  eos_token_id: 1\n  pad_token_id: 1\n", self.config())
+        self.trains()
+
     def test_captions_to_train_on_and_to_validate_on(self):
         self.make("captions", "pictures", 12)
         lines = (self.folder / "pictures/captions.jsonl").read_text().splitlines(keepends=True)

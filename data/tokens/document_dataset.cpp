@@ -81,7 +81,10 @@ std::map<std::string, std::int64_t> DocumentDataset::lengths(std::int64_t index)
 }
 
 std::string DocumentDataset::describe() const {
-  return fmt::format("{}: {} documents of at most {} tokens", documents_.name(), size(), longest_);
+  return fmt::format("{}: {} documents of at most {} tokens{}", documents_.name(), size(), longest_,
+                     documents_.truncated == 0
+                         ? ""
+                         : fmt::format(", {} of them truncated to that", documents_.truncated));
 }
 
 std::string DocumentDataset::source(std::int64_t index) const {

@@ -52,15 +52,16 @@ void check_room(std::size_t max_tokens, std::size_t around) {
                 around);
 }
 
-/// Throws Error(kData) without file and line.
+/// Throws Error(kData) without file and line. Counts in `truncated` a text that loses its end.
 Ids tokens_of(const std::string& text, const Tokenizer& tokenizer, DocumentFrame frame,
-              const DocumentLimit& limit) {
+              const DocumentLimit& limit, std::int64_t& truncated) {
   Ids own = tokenizer.encode(text);
   const auto max_tokens = static_cast<std::size_t>(limit.tokens);
   const std::size_t around = framed({}, tokenizer, frame).size();
   if (max_tokens == 0 || own.size() + around <= max_tokens)
     return framed(std::move(own), tokenizer, frame);
   if (limit.on_too_long == OnTooLong::kError) raise_too_long(own.size(), around, max_tokens);
+  ++truncated;
   if (frame != DocumentFrame::kSpecialTokens) {
     own.resize(std::min(own.size(), max_tokens));  // cut: it has no end token
     return own;
@@ -72,7 +73,8 @@ Ids tokens_of(const std::string& text, const Tokenizer& tokenizer, DocumentFrame
 
 /// The same of a pair.
 TokenSequence pair_of(const std::string& first, const std::string& second,
-                      const Tokenizer& tokenizer, const DocumentLimit& limit) {
+                      const Tokenizer& tokenizer, const DocumentLimit& limit,
+                      std::int64_t& truncated) {
   Ids a = tokenizer.encode(first);
   Ids b = tokenizer.encode(second);
   const auto max_tokens = static_cast<std::size_t>(limit.tokens);
@@ -81,6 +83,7 @@ TokenSequence pair_of(const std::string& first, const std::string& second,
     if (limit.on_too_long == OnTooLong::kError)
       raise_too_long(a.size() + b.size(), around, max_tokens);
     check_room(max_tokens, around);
+    ++truncated;
     const PairLengths kept = longest_first({a.size(), b.size()}, max_tokens - around);
     a.resize(kept.first);
     b.resize(kept.second);
@@ -138,11 +141,12 @@ Documents tokenize_documents(const TextDocuments& documents, const Tokenizer& to
     try {
       Document tokenized{.place = document.place, .label = document.label.number};
       if (document.second) {
-        auto [ids, types] = pair_of(document.text, *document.second, tokenizer, limit);
+        auto [ids, types] =
+            pair_of(document.text, *document.second, tokenizer, limit, out.truncated);
         tokenized.tokens = std::move(ids);
         tokenized.types = std::move(types);
       } else {
-        tokenized.tokens = tokens_of(document.text, tokenizer, frame, limit);
+        tokenized.tokens = tokens_of(document.text, tokenizer, frame, limit, out.truncated);
       }
       out.all.push_back(std::move(tokenized));
     } catch (const Error& error) {

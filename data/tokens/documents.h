@@ -59,6 +59,7 @@ struct Document {
 struct Documents {
   std::vector<std::string> files;
   std::vector<Document> all;
+  std::int64_t truncated = 0;  ///< documents that lost their end
 
   std::string name() const;
   std::string place(const DocumentPlace& where) const;

@@ -88,6 +88,8 @@ class OwnModel(EndToEndTest):
         (self.folder / "text").write_text("no program")
         outcome = self.lockstep("launch", "-n", "2", "--", "./text", cwd=self.folder)
         self.assertEqual((outcome.code, outcome.errors), (2, ["cannot launch './text': it is not executable"]))
+        outcome = self.lockstep("launch", "-n", "2", "--", "lockstep", "train", "x.yaml")
+        self.assertIn("behind '--' stands the command of the ranks without 'lockstep': train CONFIG", outcome.err)
         outcome = self.lockstep("launch", "-n", "2", "--", "mine")
         self.assertIn("a program of your own is named by a path: ./mine", outcome.err)
 

@@ -173,7 +173,8 @@ class BadCheckpoints(ReferenceRun):
                             resume=self.reference.checkpoint(40)).wait()
         size = vocabulary(self.config["data.path"])
         self.assert_fails(outcome, 4, f"{self.reference.checkpoint(40)}: the checkpoint's 'wte.weight' in 'model' is f32[{size},48], but "
-                          f"the model needs f32[{size},64]; check the model's sizes")
+                          f"the model needs f32[{size},64]; check the model's sizes; "
+                          "changed since: model.n_embd: 48 -> 64")
 
 
 class ChangedRuns(ReferenceRun):

@@ -90,7 +90,10 @@ int evaluate_run(const std::string& run, const EvalCommandOptions& what, const R
   agree_on_datasets(runtime.communicator(), data);
   check_saved_classes(facts.samples, used.path, data);
   activity.begin(Phase::kPrepare);
-  LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
+  LS_USER_CHECK(data.validation != nullptr,
+                "{} has no validation data: its config has neither data.val_path nor a part of "
+                "the data to validate on",
+                run);
   const RestoredModel restored =
       used.restore(registry, data.vocab_size, runtime, weights_of(what.ema));
   EvaluateOptions options;

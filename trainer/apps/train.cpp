@@ -98,6 +98,22 @@ std::vector<std::string> config_changes(const SharedCheckpoint& saved, const Con
   }
 }
 
+/// Runs `restore`. An error of a checkpoint gets the keys of model and optimizer that changed since
+/// it, which are its usual cause.
+template <class Restore>
+auto with_changed_keys(const std::vector<std::string>& changes, Restore restore) {
+  try {
+    return restore();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kCheckpoint) throw;
+    std::string keys;
+    for (const std::string& change : changes)
+      if (change.starts_with("model.") || change.starts_with("optimizer."))
+        keys += fmt::format("{}{}", keys.empty() ? "; changed since: " : ", ", change);
+    throw Error(error.kind(), error.what() + keys);
+  }
+}
+
 void log_run(const Config& config, RankRuntime& runtime, const BatchPlan& batch) {
   Log& log = runtime.log();
   const std::string fallback = describe_fallback(config, runtime.instruction_set().target);
@@ -328,8 +344,10 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   start.spec.options.groups = make_groups(config, registry, *model);
   start.spec.more_metrics = caption_metrics_of(config, registry.needs(config.model), data, *model,
                                                compute_dtype(config.training.precision), runtime);
-  auto parts = std::make_unique<Trainer::Parts>(
-      session, *model, registry.make_optimizer(config.optimizer), start.spec, std::move(saved));
+  auto parts = with_changed_keys(changes, [&] {
+    return std::make_unique<Trainer::Parts>(
+        session, *model, registry.make_optimizer(config.optimizer), start.spec, std::move(saved));
+  });
   TrainingRun& run = parts->run;
   Trainer trainer(std::move(parts));
   log_run(config, runtime, batch);

@@ -87,8 +87,12 @@ const CliCommand& find_in_group(std::span<const CliCommand* const> group,
   for (const CliCommand* command : group) names.push_back(split_name(*command).second);
   LS_USER_CHECK(words.size() > 1, "'{}' needs a second word\n{}", words[0], group_usage(group));
   const auto found = std::find(names.begin(), names.end(), words[1]);
-  LS_USER_CHECK(found != names.end(), "unknown command '{} {}'{}\n{}", words[0], words[1],
-                did_you_mean(nearest_word(words[1], names)), group_usage(group));
+  if (found == names.end()) {
+    const auto nearest = nearest_word(words[1], names);
+    raise(ErrorKind::kUsage, "unknown command '{} {}'{}\n{}", words[0], words[1],
+          nearest.empty() ? "" : did_you_mean(fmt::format("{} {}", words[0], nearest)),
+          group_usage(group));
+  }
   return *group[static_cast<std::size_t>(found - names.begin())];
 }
 
@@ -133,8 +137,13 @@ int dispatch(std::span<const std::string> words, const Registry& registry, const
     streams.err << first_words() << std::flush;
     return static_cast<int>(ErrorKind::kUsage);
   }
+  if (words[0] == "help" && words.size() > 1) {
+    std::vector<std::string> asked(words.begin() + 1, words.end());
+    asked.emplace_back("--help");
+    return dispatch(asked, registry, settings, watch, streams);
+  }
   const std::vector<CliCommand> commands = all_commands();
-  if (words[0] == "--help" || words[0] == "-h") {
+  if (words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
     out << overview(commands);
     return 0;
   }

@@ -40,6 +40,9 @@ void write_first_files(const FirstFiles& first) {
   }
   for (const FirstFile& file : first.files) {
     refuse_existing(file.path);
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
+    if (!folder.empty()) std::filesystem::create_directories(folder, error);  // else the file fails
     write_file(file.path, file.text, ErrorKind::kUsage);
   }
 }

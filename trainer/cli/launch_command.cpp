@@ -81,6 +81,8 @@ int run_launch(const CommandCall& call) {
     options.command.erase(options.command.begin());
     return launch(options);
   }
+  LS_USER_CHECK(command != "lockstep",
+                "behind '--' stands the command of the ranks without 'lockstep': train CONFIG");
   LS_USER_CHECK(
       command == "train" || command == "eval" || command == "generate" || command == "lr-find",
       "cannot launch '{}': the commands for several ranks are train, eval, generate and lr-find; a "

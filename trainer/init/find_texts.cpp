@@ -6,6 +6,7 @@
 #include "core/base/metrics.h"
 #include "data/files/plain_text.h"
 #include "data/files/printable.h"
+#include "data/files/utf8.h"
 #include "trainer/init/found_data.h"
 
 namespace lockstep {
@@ -64,6 +65,50 @@ std::optional<JsonPlace> first_object(const std::string& path) {
   return JsonPlace::parse(bytes.substr(begin, end == bytes.npos ? end : end - begin), path);
 }
 
+/// A word that the vocabulary of any tokenizer of this text has. Only what a shell takes as it is.
+std::string first_word(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  constexpr std::size_t kMaxBytes = 24;
+  const auto begin = std::ranges::find_if(text, is_plain);
+  const auto end = std::find_if_not(begin, text.end(), is_plain);
+  const std::string_view word(begin, end);
+  return word.size() <= kMaxBytes ? std::string(word) : "";
+}
+
+/// Training would find this later, and not name the remedy.
+void check_text(const std::string& path, std::string_view bytes) {
+  if (bytes.find('\0') != bytes.npos)
+    raise(ErrorKind::kData, "{}: binary data and no text", printable(path));
+  const std::size_t end = end_of_utf8(bytes, 0);
+  const std::string_view rest = bytes.substr(end);
+  if (!rest.empty() && !begins_character(rest.substr(0, 4)))
+    raise(
+        ErrorKind::kData,
+        "{}: byte 0x{:02X} at offset {} is not UTF-8; convert the file (iconv -f latin1 -t utf-8)",
+        printable(path), static_cast<unsigned char>(rest[0]), end);
+}
+
+/// As many positions as the longest of the first documents has characters, but not so many that a
+/// small model takes long.
+std::int64_t positions_for(const std::string& path, const std::string& field) {
+  constexpr std::int64_t kMin = 64;
+  constexpr std::int64_t kMax = 256;
+  const std::string bytes = first_bytes(path);
+  std::size_t longest = 0;
+  for (std::size_t at = 0, end = 0; (end = bytes.find('\n', at)) != bytes.npos; at = end + 1) {
+    const std::string line = bytes.substr(at, end - at);
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    longest =
+        std::max(longest, count_characters(JsonPlace::parse(line, path).string_or(field, "")));
+  }
+  std::int64_t out = kMin;
+  while (out < kMax && out < static_cast<std::int64_t>(longest) + 1) out *= 2;
+  return out;
+}
+
 /// `text`, or else the only field that is a text.
 std::string field_of_texts(const std::string& path) {
   const auto object = first_object(path);
@@ -75,28 +120,37 @@ std::string field_of_texts(const std::string& path) {
   if (std::ranges::find(names, "text") != names.end()) return "text";
   if (names.size() == 1) return names[0];
   raise(ErrorKind::kData,
-        "{}: its first object has {}, so that it is not clear where the texts are: rename the "
-        "field of the texts to \"text\"",
+        "{}: its first object has {}, so that it is not clear where the texts are: call the field "
+        "of the texts \"text\", or set data.text_field in a config without --data",
         printable(path), names.empty() ? "no field with a text" : "several fields with texts");
 }
 
 FoundData found_json_lines(std::vector<std::string> files) {
   const std::string field = field_of_texts(files[0]);
+  const auto object = first_object(files[0]);
+  const std::int64_t positions = positions_for(files[0], field);
   return {.what = count_of_files(files, "JSON Lines") + ", " + total_size(files),
           .part = "data_jsonl",
           .paths = std::move(files),
-          .values = {{"field", field}}};
+          .values = {{"field", field}, {"positions", std::to_string(positions)}},
+          .first_word = object ? first_word(object->string_or(field, "")) : ""};
 }
 
 FoundData found_text(std::vector<std::string> files) {
-  for (const std::string& file : files)
-    if (const auto foreign = foreign_format(first_bytes(file)))
+  std::string word;
+  for (const std::string& file : files) {
+    const std::string bytes = first_bytes(file);
+    if (const auto foreign = foreign_format(bytes))
       raise(ErrorKind::kData, "{}: {} and no text: {}", printable(file), foreign->what,
             foreign->remedy);
+    check_text(file, bytes);
+    if (word.empty()) word = first_word(bytes);
+  }
   std::erase_if(files, [](const std::string& file) { return fs::file_size(file) == 0; });
   return {.what = count_of_files(files, "text") + ", " + total_size(files),
           .part = "data_text",
-          .paths = std::move(files)};
+          .paths = std::move(files),
+          .first_word = word};
 }
 
 std::optional<FoundData> found_in_folder(const std::string& path) {

@@ -215,6 +215,8 @@ std::string config_text(FirstTask task, const std::string& name, const std::stri
   values["what"] = printable(data.what);
   values["path"] = yaml_paths(data.paths);
   values["val_path"] = string_text(data.val_path);
+  values["prompt"] = string_text(data.first_word.empty() ? "\n" : data.first_word);
+  values.try_emplace("positions", "64");
   values["images"] = string_text("");
   if (values.contains("labels")) values["labels"] = string_text(values["labels"]);
   if (values.contains("field")) values["field"] = string_text(values["field"]);
@@ -238,17 +240,21 @@ FirstFiles own_model(const std::string& name, const std::string& short_name) {
       .folder = name,
       .what = "a model with its data and its loop in C++",
       .note =
-          "if cmake does not find lockstep, add -DCMAKE_PREFIX_PATH=FOLDER, where it is installed",
+          "cmake must find lockstep: `cmake --install build/release --prefix FOLDER` in its "
+          "source, "
+          "and -DCMAKE_PREFIX_PATH=FOLDER behind the first command",
       .next = {fmt::format("cmake -S {} -B {}/build && cmake --build {}/build", name, name, name),
                fmt::format("lockstep launch -n 2 -- {}/build/train", name),
                fmt::format("lockstep ckpt ls runs/{}", short_name)}};
 }
 
 std::vector<std::string> next_commands(FirstTask task, const std::string& file,
-                                       const std::string& run) {
+                                       const std::string& run, const std::string& first_word) {
   std::vector<std::string> out{"lockstep config check " + file,
                                "lockstep launch -n 2 -- train " + file};
-  if (task == FirstTask::kText) out.push_back("lockstep generate " + run + " --prompt \"The \"");
+  if (task == FirstTask::kText)
+    out.push_back(fmt::format("lockstep generate {}{}", run,
+                              first_word.empty() ? "" : fmt::format(" --prompt {}", first_word)));
   if (task == FirstTask::kImages) out.push_back("lockstep predict " + run + " IMAGE.png");
   if (task == FirstTask::kCaptions)
     out.push_back("lockstep generate " + run + " --image IMAGE.png");
@@ -290,7 +296,7 @@ FirstFiles first_files(const std::string& name, std::optional<FirstTask> task,
   return {.files = {{file, config_text(chosen, last, file, found)}},
           .what = found.what,
           .note = found.note,
-          .next = next_commands(chosen, file, "runs/" + last)};
+          .next = next_commands(chosen, file, "runs/" + last, found.first_word)};
 }
 
 }  // namespace lockstep

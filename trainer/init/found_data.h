@@ -19,6 +19,7 @@ struct FoundData {
   std::string val_path = {};                       ///< "": none was found
   std::map<std::string, std::string> values = {};  ///< further values of the template
   std::int64_t samples = 0;                        ///< to train on; 0: not known, and many
+  std::string first_word = {};                     ///< of texts, which may begin a sample, or ""
   std::string note = {};                           ///< a sentence for the user, or ""
 };
 

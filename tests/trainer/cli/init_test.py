@@ -45,10 +45,11 @@ class InitTest(CommandLineTest):
 class Written(InitTest):
     def test_text_file(self):
         self.make("text", "input.txt", 30)
+        word = re.search(r"[A-Za-z0-9]+", (self.folder / "input.txt").read_text())[0]
         self.assertEqual(
             self.init("job", "--task", "text", "--data", "input.txt"),
             "wrote job.yaml\ndata: input.txt: text, 29.29KiB\nnext:\n  lockstep config check job.yaml\n"
-            "  lockstep launch -n 2 -- train job.yaml\n  lockstep generate runs/job --prompt \"The \"\n")
+            f"  lockstep launch -n 2 -- train job.yaml\n  lockstep generate runs/job --prompt {word}\n")
         self.assertIn("training data: input.txt: ", self.trains("eval.interval=2", "eval.max_batches=1"))
         self.assertTrue(self.succeeds("generate", "runs/job", "--prompt", "The ", "--max-new-tokens", 3).startswith("The "))
 
@@ -67,6 +68,23 @@ class Written(InitTest):
         self.make("jsonl", "docs.jsonl", 40)
         self.assertIn("docs.jsonl: JSON Lines, ", self.init("job", "--data", "docs.jsonl"))
         self.trains("eval.interval=2")
+
+    def test_a_prompt_is_of_the_text(self):
+        self.write("input.txt", "  \u201c\u4f60\u597d\u201d, \u4e16\u754c\u3002\n" * 200)
+        printed = self.init("job", "--data", "input.txt")
+        self.trains("eval.interval=0")
+        command = printed.splitlines()[-1].split()
+        self.assertEqual(command[1:4], ["generate", "runs/job", "--prompt"])
+        self.succeeds(*command[1:], "--max-new-tokens", 3)
+        self.succeeds("generate", "runs/job", "--max-new-tokens", 3)
+
+    def test_json_lines_are_as_long_as_the_model(self):
+        for longest, positions in ((20, 64), (63, 64), (64, 128), (200, 256), (2000, 256)):
+            self.write("docs.jsonl", "".join(json.dumps({"text": "a" * n}) + "\n" for n in (5, longest, 9, 7) * 5))
+            self.init(f"of{longest}", "--data", "docs.jsonl")
+            self.assertRegex(self.config(f"of{longest}"), rf"\n  n_positions: {positions} ")
+        log = self.trains("eval.interval=0", name="of2000")
+        self.assertIn("documents of at most 256 tokens, 5 of them truncated to that", log)
 
     def test_json_lines_whose_texts_have_another_name(self):
         self.write("a.json", "".join(json.dumps({"id": i, "body of it": f"text number {i}"}) + "\n" for i in range(40)))
@@ -159,6 +177,7 @@ class Written(InitTest):
     def test_a_name_with_folders_and_extension(self):
         (self.folder / "jobs").mkdir()
         self.assertIn("wrote jobs/my.first.yaml\n", self.init("jobs/my.first.yaml", "--task", "text"))
+        self.assertIn("wrote new/deep/job.yaml\n", self.init("new/deep/job", "--task", "text"))
         self.assertIn("dir: runs\n  name: my.first\n", self.succeeds("config", "show", "jobs/my.first.yaml"))
 
     def test_defaults_in_comments_are_those_of_the_keys(self):
@@ -252,6 +271,10 @@ class Refused(InitTest):
         self.refused(3, r"a.jsonl:\d+:\d+: ", "--data", "a.jsonl")
         (self.folder / "a.txt").write_bytes(b"\x1f\x8b" + bytes(100))
         self.refused(3, r"a.txt: gzip data and no text: unpack it first \(gunzip\)", "--data", "a.txt")
+        (self.folder / "a.txt").write_bytes(b"text\0text")
+        self.refused(3, "a.txt: binary data and no text", "--data", "a.txt")
+        (self.folder / "a.txt").write_bytes("caf\u00e9 ".encode("latin1") * 20000)
+        self.refused(3, r"a.txt: byte 0xE9 at offset 3 is not UTF-8; convert the file \(iconv", "--data", "a.txt")
         self.make("images", "photos/one", 1, 2)
         self.refused(2, r"photos/one: one class \(zero\): a classifier needs two or more", "--data", "photos/one")
         self.make("idx", "a-images", "b", 20)

@@ -25,12 +25,18 @@ class Usage(CommandLineTest):
         self.assertEqual(lines[-1], f"All commands: lockstep --help. Documents: {SOURCE.resolve()}/docs/README.md")
 
     def test_misspelled_commands_of_two_words(self):
-        for words, meant in ((["ckpt", "lss"], "ls"), (["config", "chek"], "check"), (["prepare", "tokeniser"], "tokenizer")):
+        for words, meant in ((["ckpt", "lss"], "ckpt ls"), (["config", "chek"], "config check"),
+                             (["prepare", "tokeniser"], "prepare tokenizer")):
             done = self.lockstep(*words)
             self.assertEqual(done.returncode, 2)
             first, *usage = done.stderr.splitlines()
             self.assertEqual(first, f"lockstep: error: unknown command '{' '.join(words)}'; did you mean '{meant}'?")
             self.assertTrue(usage[0].startswith(f"usage: lockstep {words[0]} "), usage)
+
+    def test_help_is_a_command_too(self):
+        for words, same in ((["help"], ["--help"]), (["help", "train"], ["train", "--help"]),
+                            (["help", "ckpt", "ls"], ["ckpt", "ls", "--help"])):
+            self.assertEqual(self.lockstep(*words).stdout, self.lockstep(*same).stdout)
 
     def test_the_second_word_alone_names_the_command(self):
         self.refuses(2, f"unknown command 'verify'; did you mean 'ckpt verify'?\n{OVERVIEW}", "verify", "x")

@@ -39,10 +39,10 @@ def table(measured):
              "|---|---|---|---|---|---|"]
     for row in measured["rows"]:
         ours, theirs = row["lockstep"], row["torch"]
-        times = [f"{time(run['median_ms'])} (least {time(run['min_ms'])})" for run in (ours, theirs)]
+        times = [f"{time(run['median_ms'])} (minimum {time(run['min_ms'])})" for run in (ours, theirs)]
         ratios = [theirs[key] / ours[key] for key in ("median_ms", "min_ms")]
         lines.append(f"| {WORKLOADS.get(row['workload'], row['workload'])} | {row['precision']} | {times[0]} | {times[1]} "
-                     f"| {ratios[0]:.1f} (least {ratios[1]:.1f}) "
+                     f"| {ratios[0]:.1f} (of minima {ratios[1]:.1f}) "
                      f"| {ours['pss_bytes'] / theirs['pss_bytes']:.0%} |".replace("%", " %"))
     return "\n".join(lines)
 

@@ -41,7 +41,7 @@ class Readme(unittest.TestCase):
     def test_a_table_of_speeds(self):
         page = f"a\n{speed_table.BEGIN}\nold\n{speed_table.END}\nb\n"
         new = speed_table.with_table(page, MEASURED)
-        self.assertIn("| fp32 | 200 (least 1.25) | 300 (least 12.5) | 1.5 (least 10.0) | 25 % |\n", new)
+        self.assertIn("| fp32 | 200 (minimum 1.25) | 300 (minimum 12.5) | 1.5 (of minima 10.0) | 25 % |\n", new)
         self.assertNotIn("old", new)
         self.assertEqual(speed_table.with_table(new, MEASURED), new)
         self.assertNotIn("ledger", speed_table.trimmed(MEASURED)["rows"][0])
@@ -90,6 +90,16 @@ class Readme(unittest.TestCase):
         for command in ("run.sh", "test.sh"):
             self.assertTrue((ROOT / "scripts" / command).stat().st_mode & 0o100)
         self.assertIn("scripts/test.sh", (ROOT / ".ci/run").read_text())
+
+    def test_its_program_is_found_by_mpirun_too(self):
+        """Which starts programs of the PATH, and knows no alias of a shell."""
+        for page in ("README.md", "docs/start/install.md"):
+            text = (ROOT / page).read_text()
+            self.assertIn("```sh\nexport PATH=$PWD/build/release:$PATH\n", text, page)
+            self.assertNotIn("alias lockstep", text, page)
+
+    def test_it_leads_to_frequent_questions_before_its_first_section(self):
+        self.assertIn("(docs/README.md#twelve-questions)", README[:README.index("\n## ")])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,10 @@
 #include "core/trace/host_call.h"
 #include "core/trace/mode.h"
 #include "tests/trainer/train/user_program.h"
+#include "trainer/config/load.h"
 #include "trainer/optimizers/sgd.h"
+#include "trainer/registry/registry.h"
+#include "trainer/settings/key.h"
 
 namespace lockstep {
 namespace {
@@ -49,6 +52,13 @@ struct SignMomentum {
                              std::span<const Tensor> scalars) const {
     const Tensor momentum = slots[0] * 0.9 + gradient * 0.1;
     return {parameter.value - scalars[0] * sign(momentum), momentum};  // the value, then the slots
+  }
+
+  static constexpr std::string_view kName = "sign_momentum";
+  static constexpr std::string_view kDoc = "steps by the sign of a mean of gradients";
+  static std::vector<Key> keys() {
+    return {{.name = "learning_rate", .member = bind<&SignMomentum::learning_rate>(), .range = at_least(0),
+             .doc = "Peak learning rate.", .required = true}};
   }
 };
 
@@ -146,6 +156,21 @@ Trainer trainer(session, net, SignMomentum{.learning_rate = 1e-2});
   session.finish();
 }
 // clang-format on
+
+TEST_F(OwnModelPage, ItsOptimizerIsOneOfAConfig) {
+  Registry registry = built_in();
+  registry.add_optimizer<SignMomentum>();
+  const std::string text = R"(model: {name: mlp}
+data: {type: synthetic}
+training: {max_steps: 1, global_batch_size: 8, micro_batch_size: 8}
+optimizer: {name: sign_momentum, learning_rate: 0.01}
+)";
+  const Config config = parse_config(text, "run.yaml", registry, {}).config;
+  const Optimizer optimizer = registry.make_optimizer(config.optimizer);
+  EXPECT_EQ(optimizer.learning_rate(), 0.01);
+  EXPECT_EQ(optimizer.slots(), std::vector<std::string>{"momentum"});
+  EXPECT_THROW(parse_config(text, "run.yaml", built_in(), {}), Error);
+}
 
 /// Lines without the spaces around them.
 std::vector<std::string> lines_of(const std::string& path) {

@@ -18,6 +18,7 @@ constexpr std::array kHelpPages{
     HelpPage{Kind::kUsage, "another training", "docs/guides/runs.md#a-runs-folder"},
     HelpPage{Kind::kUsage, "no best checkpoint", "docs/guides/checkpoints.md#what-is-kept"},
     HelpPage{Kind::kUsage, "folders of classes", "docs/guides/images.md#what-goes-wrong"},
+    HelpPage{Kind::kData, "is not UTF-8", "docs/guides/text.md#what-goes-wrong"},
     HelpPage{Kind::kData, "tokenizer", "docs/guides/tokenizers.md"},
     HelpPage{Kind::kData, "not in the vocabulary", "docs/guides/text.md#what-goes-wrong"},
     HelpPage{Kind::kData, "caption", "docs/guides/captions.md#what-goes-wrong"},

@@ -167,6 +167,15 @@ class BadCheckpoints(ReferenceRun):
         path.write_bytes(self.reference.checkpoint(40).read_bytes()[:100_000])
         self.refuse(path, "truncated: 100000 of [0-9]+ bytes")
 
+    def test_a_refused_resume_leaves_the_folder_as_it_was(self):
+        run = self.copy_of_reference("kept")
+        before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+        outcome = run.start("model.n_embd=64", resume="auto").wait()
+        self.assertEqual(outcome.code, 4, outcome)
+        after = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+        self.assertEqual({str(path): len(text) for path, text in after.items() if before.get(path) != text}, {})
+        self.assertEqual(before.keys() - after.keys(), set())
+
     def test_a_checkpoint_of_another_model_is_refused(self):
         run = Run(self.folder, "wider", self.config)
         outcome = run.start("model.n_embd=64", ranks=2,

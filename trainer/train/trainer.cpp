@@ -105,6 +105,8 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
                 const SharedCheckpoint* saved) {
   RankRuntime& runtime = session.runtime();
   const bool resumes_newest = spec.options.checkpoint.resume == "auto";
+  // A resume that is refused leaves the folder as it was.
+  if (saved != nullptr) check_saved_fits(state, *saved);
   RunLock lock;
   if (spec.folder) {
     const EarlierRun earlier = saved != nullptr ? EarlierRun::kGoesOn

@@ -267,13 +267,20 @@ void make_state_finite(TrainingState& state, Engine& engine) {
       put(engine, HostTensor::scalar<bool>(true), InputKind::kState, "state_finite");
 }
 
-std::vector<std::string> restore(TrainingState& state, Engine& engine,
-                                 const SharedCheckpoint& saved) {
-  std::vector<std::string> new_to_training;
+void check_saved_fits(TrainingState& state, const SharedCheckpoint& saved) {
   const std::vector<StateTensor> tensors = state_tensors(state);
   check_no_strangers(saved, tensors);
   check_slots(saved, state);
-  for (const StateTensor& tensor : tensors) {
+  for (const StateTensor& tensor : tensors)
+    if (is_saved(tensor) && (tensor.slot.empty() || saved.find(saved_path(tensor)) != nullptr))
+      find_saved(saved, tensor);
+}
+
+std::vector<std::string> restore(TrainingState& state, Engine& engine,
+                                 const SharedCheckpoint& saved) {
+  check_saved_fits(state, saved);
+  std::vector<std::string> new_to_training;
+  for (const StateTensor& tensor : state_tensors(state)) {
     if (!is_saved(tensor)) continue;
     if (!tensor.slot.empty() && saved.find(saved_path(tensor)) == nullptr) {
       if (tensor.slot == kAverageSlot) continue;

@@ -96,10 +96,12 @@ void draw_again(TrainingState& state, std::uint64_t seed, const GivenValues& giv
                 CheckpointState& out);
 void read_again(const CheckpointReader& saved, CheckpointState& out);
 
+/// Error kCheckpoint naming the tensor if names, dtypes or shapes do not fit the model; a slot that
+/// the optimizer has and the checkpoint lacks for all parameters is an error too. Reads no values.
+void check_saved_fits(TrainingState& state, const SharedCheckpoint& saved);
+
 /// Collective: restores the values of a checkpoint, the same on all ranks. One tensor at a time is
-/// in host memory. Error kCheckpoint naming the tensor if names, dtypes or shapes do not fit the
-/// model; a slot that the optimizer has and the checkpoint lacks for all parameters is an error
-/// too. Averages that it lacks begin as the values.
+/// in host memory. Errors as of check_saved_fits(). Averages that it lacks begin as the values.
 ///
 /// Returns the names of trained parameters that the checkpoint has no slots of, because the saved
 /// run did not train them: their slots begin at zero, as those of a new run.

@@ -49,7 +49,7 @@ DocumentSplit split_documents(TextDocuments documents, double train_fraction);
 
 /// A document as token ids.
 struct Document {
-  std::vector<std::int32_t> tokens;
+  std::vector<std::int32_t> tokens = {};
   DocumentPlace place;
   std::int32_t label = -1;
   /// Of a pair: each token's type, 0 in the first text and 1 in the second; else empty.

@@ -37,8 +37,8 @@ bool matches_any(const std::string& name, const std::vector<std::string>& patter
 /// Whether two shapes differ in one dimension at most.
 bool differ_only_in(const Shape& a, const Shape& b, std::size_t dimension) {
   if (a.rank() != b.rank()) return false;
-  for (std::size_t i = 0; i < a.rank(); ++i)
-    if (i != dimension && a[i] != b[i]) return false;
+  for (int i = 0; i < a.rank(); ++i)
+    if (i != static_cast<int>(dimension) && a[i] != b[i]) return false;
   return true;
 }
 

@@ -156,9 +156,9 @@ struct OpInfo {
 
 /// The words for facts of an op in documents.
 std::string_view name_of(OpClass op_class);
-std::string_view name_of(Accepts accepts);
-std::string_view name_of(Gives gives);
-std::string_view name_of(Gradient gradient);
+std::string_view name_of(Accepts accepts);    ///< "numbers"
+std::string_view name_of(Gives gives);        ///< "the first operand's"
+std::string_view name_of(Gradient gradient);  ///< "rule"
 
 /// All rows, in the order of op_set.h.
 std::span<const OpInfo> op_table();

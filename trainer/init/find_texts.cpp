@@ -80,8 +80,6 @@ std::string first_word(std::string_view text) {
 
 /// Training would find this later, and not name the remedy.
 void check_text(const std::string& path, std::string_view bytes) {
-  if (bytes.find('\0') != bytes.npos)
-    raise(ErrorKind::kData, "{}: binary data and no text", printable(path));
   const std::size_t end = end_of_utf8(bytes, 0);
   const std::string_view rest = bytes.substr(end);
   if (!rest.empty() && !begins_character(rest.substr(0, 4)))

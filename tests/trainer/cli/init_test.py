@@ -272,7 +272,7 @@ class Refused(InitTest):
         (self.folder / "a.txt").write_bytes(b"\x1f\x8b" + bytes(100))
         self.refused(3, r"a.txt: gzip data and no text: unpack it first \(gunzip\)", "--data", "a.txt")
         (self.folder / "a.txt").write_bytes(b"text\0text")
-        self.refused(3, "a.txt: binary data and no text", "--data", "a.txt")
+        self.refused(3, "a.txt: binary data, with many zero bytes, and no text", "--data", "a.txt")
         (self.folder / "a.txt").write_bytes("caf\u00e9 ".encode("latin1") * 20000)
         self.refused(3, r"a.txt: byte 0xE9 at offset 3 is not UTF-8; convert the file \(iconv", "--data", "a.txt")
         self.make("images", "photos/one", 1, 2)

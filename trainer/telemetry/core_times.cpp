@@ -21,7 +21,7 @@ std::string remedy_of_short_kernels(const CoreLayout& layout) {
       layout.micro_batches > 1
           ? fmt::format("training.micro_batch_size than {}", layout.micro_batch_size)
           : "training.global_batch_size";
-  const std::string longer = fmt::format("a larger {} makes longer ones", larger);
+  std::string longer = fmt::format("a larger {} makes longer ones", larger);
   if (layout.threads == 1 || layout.micro_batches < layout.threads) return longer;
   return fmt::format("{} ranks with device.threads: 1 use as many cores, and {}",
                      layout.ranks * layout.threads, longer);

@@ -129,7 +129,8 @@ double StepLog::core_use(double all_ms, double steps, const TelemetryRecord& rec
   const std::int64_t worker_ns = device_.pool().worker_ns();
   const double workers_ms =
       1e-6 * static_cast<double>(worker_ns - std::exchange(last_worker_ns_, worker_ns)) / steps;
-  const double computed_ms = *record.device_ms - *record.exposed_comm_ms + workers_ms;
+  const double computed_ms =
+      record.device_ms.value_or(0) - record.exposed_comm_ms.value_or(0) + workers_ms;
   // An execution that began in the interval before is counted where it ends.
   return std::clamp(computed_ms / (std::max(all_ms, 1e-6) * device_.options().threads), 0.0, 1.0);
 }

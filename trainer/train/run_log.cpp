@@ -60,7 +60,7 @@ void RunLog::flush() {
 
 void RunLog::end() {
   flush();
-  if (!telemetry_) return;
+  if (!telemetry_ || !step_log_) return;
   if (const std::string advice = core_advice(step_log_->core_times(), layout_); !advice.empty())
     runtime_.log().info("{}", advice);
 }

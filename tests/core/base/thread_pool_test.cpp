@@ -8,6 +8,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "core/base/clock.h"
+
 namespace lockstep {
 namespace {
 
@@ -46,7 +48,8 @@ TEST_P(PoolOf, WritesAreVisibleToTheCallerAfterManyRounds) {
     pool.parallel_for(5, [&](std::int64_t i) { sums[static_cast<std::size_t>(i)] += i + round; });
   }
   for (std::int64_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(sums[static_cast<std::size_t>(i)], 2000 * i + 1999 * 1000);
+    EXPECT_EQ(sums[static_cast<std::size_t>(i)],
+              std::int64_t{2000} * i + std::int64_t{1999} * 1000);
   }
 }
 

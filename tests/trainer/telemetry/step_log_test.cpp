@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/runtime/device.h"
@@ -25,9 +26,10 @@ struct Steps : testing::Test {
     std::filesystem::create_directories(folder);
     LoggingConfig logging;
     logging.tensorboard = false;
-    telemetry.emplace(Telemetry::Start{.run_folder = folder.string(), .console = false}, logging,
-                      clock, Log::null());
-    log.emplace(&*telemetry, metrics, clock, device, 10, 0.0, 0, 25);
+    telemetry = std::make_unique<Telemetry>(
+        Telemetry::Start{.run_folder = folder.string(), .console = false}, logging, clock,
+        Log::null());
+    log = std::make_unique<StepLog>(telemetry.get(), metrics, clock, device, 10, 0.0, 0, 25);
   }
   ~Steps() override { std::filesystem::remove_all(folder); }
 
@@ -52,8 +54,8 @@ struct Steps : testing::Test {
   Metrics metrics{clock};
   SpanStream spans{clock, metrics};
   Device device{{.memory_bytes = 1 << 20, .threads = 2}, spans};
-  std::optional<Telemetry> telemetry;
-  std::optional<StepLog> log;
+  std::unique_ptr<Telemetry> telemetry;
+  std::unique_ptr<StepLog> log;
 };
 
 TEST_F(Steps, TheFirstAndTheLastAreLoggedWhateverTheInterval) {

@@ -28,8 +28,8 @@ struct RunFiles {
   std::string cores;  ///< what would use more of the cores' time
 };
 
-/// Of the last job on the run.
-std::string advice_on_cores(const SavedRun& run, const Registry& registry) {
+/// Of the last job on the run. Error kUsage if its files cannot be read.
+std::string judge_cores(const SavedRun& run, const Registry& registry) {
   const std::vector<RunLife> lives = run.history();
   if (lives.empty()) return "";
   CoreTimesSum sum;
@@ -42,6 +42,15 @@ std::string advice_on_cores(const SavedRun& run, const Registry& registry) {
     layout.micro_batches = batch.global_batch_size / (batch.micro_batch_size * layout.ranks);
   }
   return core_advice(sum.means(), layout);
+}
+
+/// The rest of the profile does not need these files.
+std::string advice_on_cores(const SavedRun& run, const Registry& registry) {
+  try {
+    return judge_cores(run, registry);
+  } catch (const Error& error) {
+    return fmt::format("the use of cores is not known: {}", error.what());
+  }
 }
 
 RunFiles read_run(const SavedRun& run, const Registry& registry, std::optional<std::int64_t> rank) {

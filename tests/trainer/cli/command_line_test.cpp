@@ -120,7 +120,7 @@ TEST(CommandLine, SuggestsACommand) {
             "lockstep: error: unknown option '--versoin'; did you mean '--version'?\n"
             "usage: lockstep COMMAND ...; `lockstep --help` lists the commands\n");
   EXPECT_EQ(refusal({"ir", "rum"}),
-            "lockstep: error: unknown command 'ir rum'; did you mean 'run'?\n"
+            "lockstep: error: unknown command 'ir rum'; did you mean 'ir run'?\n"
             "usage: lockstep ir run FILE.ir [--input A.h5] [--max-gb N] [--output B.h5] "
             "[--kernels KIND] [--threads N]\n"
             "usage: lockstep ir print FILE.ir [--passes]\n");

@@ -39,6 +39,13 @@ std::vector<std::uint8_t> image_bytes(const std::string& path, const ImageLimits
   return out;
 }
 
+bool is_image_name(const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  for (char& c : extension)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
+}
+
 Raster read_image(const std::string& path, const ImageLimits& limits) {
   return decode_image(image_bytes(path, limits), printable(path), limits);
 }

@@ -11,6 +11,9 @@
 
 namespace lockstep {
 
+/// Whether a file's name is that of an image that can be read: PNG or JPEG.
+bool is_image_name(const std::string& path);
+
 /// The decoded image in a file (decode_image.h). Error kData naming the file if it cannot be read.
 Raster read_image(const std::string& path, const ImageLimits& limits);
 

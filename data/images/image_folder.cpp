@@ -17,13 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_image_name(const fs::path& name) {
-  std::string extension = name.extension().string();
-  for (char& c : extension)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
-}
-
 /// Whether it is a folder, or a link to one. A link to a class that leads nowhere is an error:
 /// without it, the labels of the following classes would change.
 bool is_class(const fs::directory_entry& entry) {

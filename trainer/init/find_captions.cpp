@@ -88,15 +88,14 @@ bool looks_like_captions(const std::string& path) {
 }
 
 std::optional<FoundData> find_captions(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) {
+  if (!is_folder(path)) {
     if (!looks_like_captions(path)) return std::nullopt;
     return found_captions(path, "");
   }
   std::vector<std::string> train;
   std::vector<std::string> validation;
   for (const std::string& entry : entries_of(path)) {
-    if (fs::is_directory(entry, error) || !looks_like_captions(entry)) continue;
+    if (is_folder(entry) || !looks_like_captions(entry)) continue;
     (is_for_validation(entry) ? validation : train).push_back(entry);
   }
   if (train.empty()) std::swap(train, validation);

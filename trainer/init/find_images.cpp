@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "data/files/printable.h"
 #include "data/images/idx.h"
+#include "data/images/image_file.h"
 #include "data/images/image_folder.h"
 #include "trainer/init/found_data.h"
 
@@ -17,21 +18,13 @@ namespace fs = std::filesystem;
 /// Images of a laptop's model: larger ones are made smaller.
 constexpr std::int64_t kMaxSide = 64;
 
-bool is_a_folder(const std::string& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
 bool has_images(const std::string& folder) {
-  return std::ranges::any_of(entries_of(folder), [](const std::string& entry) {
-    const std::string extension = extension_of(entry);
-    return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
-  });
+  return std::ranges::any_of(entries_of(folder), is_image_name);
 }
 
 bool has_classes(const std::string& folder) {
   return std::ranges::any_of(entries_of(folder), [](const std::string& entry) {
-    return is_a_folder(entry) && has_images(entry);
+    return is_folder(entry) && has_images(entry);
   });
 }
 
@@ -39,7 +32,7 @@ bool has_classes(const std::string& folder) {
 std::string named_part(const std::string& folder, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const std::string path = (fs::path(folder) / name).string();
-    if (is_a_folder(path) && has_classes(path)) return path;
+    if (is_folder(path) && has_classes(path)) return path;
   }
   return "";
 }
@@ -87,7 +80,7 @@ std::string labels_of(const std::string& images) {
 
 /// Only the name can tell of a compressed file.
 bool is_idx_of_images(const std::string& path) {
-  if (is_a_folder(path)) return false;
+  if (is_folder(path)) return false;
   if (extension_of(path) == ".gz") return path.find("idx") != path.npos && !labels_of(path).empty();
   const std::string bytes = first_bytes(path);
   return bytes.size() > 4 && bytes.starts_with(std::string_view("\0\0\x08", 3)) &&
@@ -153,7 +146,7 @@ std::optional<FoundData> idx_in_folder(const std::string& path) {
 }  // namespace
 
 std::optional<FoundData> find_images(const std::string& path) {
-  if (!is_a_folder(path)) {
+  if (!is_folder(path)) {
     if (!is_idx_of_images(path)) return std::nullopt;
     return found_idx(path, "");
   }

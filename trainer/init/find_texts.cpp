@@ -7,6 +7,7 @@
 #include "data/files/plain_text.h"
 #include "data/files/printable.h"
 #include "data/files/utf8.h"
+#include "data/images/image_file.h"
 #include "trainer/init/found_data.h"
 
 namespace lockstep {
@@ -16,11 +17,6 @@ namespace fs = std::filesystem;
 
 /// A config with more names of files would not be read by anyone.
 constexpr std::size_t kMaxTextFiles = 100;
-
-bool is_folder(const std::string& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
 
 /// Adds the files in a folder, at any depth, for which `is_wanted`. Links to folders are not
 /// followed: they may lead back.
@@ -178,8 +174,7 @@ std::optional<FoundData> found_in_folder(const std::string& path) {
 std::optional<FoundData> find_texts(const std::string& path) {
   if (is_folder(path)) return found_in_folder(path);
   const std::string bytes = first_bytes(path);
-  const std::string extension = extension_of(path);
-  if (extension == ".png" || extension == ".jpg" || extension == ".jpeg") return std::nullopt;
+  if (is_image_name(path)) return std::nullopt;
   if (bytes.starts_with(std::string_view("\0\0\x08", 3))) return std::nullopt;  // IDX
   if (bytes.empty()) raise(ErrorKind::kData, "{}: an empty file", printable(path));
   if (looks_like_captions(path)) return std::nullopt;

@@ -107,8 +107,7 @@ bool fits(const DataTask& row, const std::string& path) {
 }
 
 bool is_empty_folder(const std::string& path) {
-  std::error_code error;
-  return fs::is_directory(path, error) && entries_of(path).empty();
+  return is_folder(path) && entries_of(path).empty();
 }
 
 [[noreturn]] void refuse_data(const std::string& path, FirstTask task) {
@@ -217,7 +216,6 @@ std::string config_text(FirstTask task, const std::string& name, const std::stri
   values["val_path"] = string_text(data.val_path);
   values["prompt"] = string_text(data.first_word.empty() ? "\n" : data.first_word);
   values.try_emplace("positions", "64");
-  values["images"] = string_text("");
   if (values.contains("labels")) values["labels"] = string_text(values["labels"]);
   if (values.contains("field")) values["field"] = string_text(values["field"]);
   if (data.part == "data_idx") values["validation"] = idx_validation(data);

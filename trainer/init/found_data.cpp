@@ -29,6 +29,11 @@ std::string first_bytes(const std::string& path) {
   return out;
 }
 
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 std::vector<std::string> entries_of(const std::string& folder) {
   std::vector<std::string> out;
   try {

@@ -36,6 +36,8 @@ std::optional<FoundData> find_captions(const std::string& path);
 
 /// Whether a file of captions begins like this: an object with an image, or COCO's lists.
 bool looks_like_captions(const std::string& path);
+/// Also of a link to a folder.
+bool is_folder(const std::string& path);
 /// The first bytes of a file, as many as tell its kind. Error kData if it cannot be read.
 std::string first_bytes(const std::string& path);
 /// The files and folders in a folder that are not hidden, sorted. Error kData if it cannot be read.

@@ -126,7 +126,8 @@ class Case:
         last_elsewhere = self.was_last and self.launched and self.victim >= self.ranks[0]
         if self.ranks != [1, 1] and not last_elsewhere:
             return named
-        return rf"{named}|rank {self.victim} \(\S+, \d+\) is out of sight|rank {self.victim}, which cannot be seen"
+        return (rf"{named}|rank {self.victim} \(\S+, \d+\)(?: is out of sight|, which was about to end)|"
+                rf"rank {self.victim}, which cannot be seen")
 
     def _find(self, kind, text):
         self.outcome, self.text = kind, text

@@ -281,7 +281,8 @@ class Hosts(Launching):
     def test_a_start_that_never_ends(self):
         outcome = self.start_that_hangs("endless", "distributed.foreign_call_abort_s=2").wait()
         self.assertEqual(outcome.code, 7, str(outcome))
-        self.assertIn("lockstep launch: error: mpirun has started no rank in 2 s; no restart can cure that", outcome.err)
+        self.assertIn("lockstep launch: error: mpirun has started no rank in 2 s; mpirun's daemon on node2 is not connected; "
+                      "no restart can cure that", outcome.err)
         self.assert_nothing_is_left()
 
     def assert_nothing_is_left(self):

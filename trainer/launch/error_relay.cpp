@@ -36,10 +36,15 @@ ErrorRelay::ErrorRelay(int descriptor)
   thread_ = std::thread([this] { run(); });
 }
 
-ErrorRelay::~ErrorRelay() {
+void ErrorRelay::end() {
+  if (!thread_.joinable()) return;
   const std::uint64_t one = 1;
   (void)!::write(stop_, &one, sizeof one);
   thread_.join();
+}
+
+ErrorRelay::~ErrorRelay() {
+  end();
   ::close(stop_);
   ::close(descriptor_);
 }
@@ -60,6 +65,7 @@ void ErrorRelay::run() {
     write_all(remarks.take({bytes.data(), static_cast<std::size_t>(count)}));
   }
   write_all(remarks.release());
+  lost_hosts_ = remarks.lost_hosts();
 }
 
 }  // namespace lockstep

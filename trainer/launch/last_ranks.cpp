@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "trainer/launch/job_remains.h"
+#include "trainer/launch/mpirun_daemons.h"
 #include "watch/job_identity.h"
 #include "watch/page_file.h"
 
@@ -96,19 +97,30 @@ Judgement LastRanks::judge_stopped(const RanksInSight& ranks) {
 
 std::string LastRanks::describe_missing(const RanksInSight& ranks) const {
   std::string out;
+  std::string ending;
   std::set<int> seen = seen_here_;
   for (const RankReport& report : ranks.elsewhere) {
-    if (!seen.insert(report.rank).second || report.exit_code) continue;
-    add_sentence(out, fmt::format("{} is out of sight, {}, for {:.0f} s", describe_rank(report),
-                                  describe_place(report), report.age_s));
+    if (!seen.insert(report.rank).second) continue;
+    if (report.exit_code)
+      add_sentence(ending, fmt::format("{}, which was about to end with code {}, {:.0f} s ago",
+                                       describe_rank(report), *report.exit_code, report.age_s));
+    else
+      add_sentence(out, fmt::format("{} is out of sight, {}, for {:.0f} s", describe_rank(report),
+                                    describe_place(report), report.age_s));
   }
   std::vector<int> unseen;
   for (int rank = 0; rank < size_; ++rank)
     if (!seen.contains(rank)) unseen.push_back(rank);
   if (!unseen.empty())
-    add_sentence(out, fmt::format("it waits for {}, which cannot be seen from {}",
-                                  list_ranks(unseen), host_name()));
-  return out.empty() ? "it waits for a host that does not answer, or for itself" : out;
+    add_sentence(
+        out, fmt::format(
+                 "it waits for {}, which cannot be seen from {}{}", list_ranks(unseen), host_name(),
+                 other_hosts_.empty()
+                     ? ""
+                     : fmt::format(" (other hosts of the job: {})", list_hosts(other_hosts_))));
+  if (!out.empty()) return out;
+  return fmt::format("it waits for {}, or for itself",
+                     ending.empty() ? "a host that does not answer" : ending);
 }
 
 RanksInSight look_at_ranks(pid_t mpirun, std::int64_t now_ns, OtherNodes& others) {

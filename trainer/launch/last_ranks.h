@@ -16,6 +16,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "watch/judge.h"
@@ -36,7 +37,9 @@ class LastRanks {
   /// or for itself (libpmix 4.2: a rank died while it connected to mpirun).
   static constexpr double kMpirunPatience = 10;
 
-  explicit LastRanks(const WatchLimits& limits) : limits_(limits) {}
+  /// `other_hosts`: of the job, besides this one.
+  explicit LastRanks(const WatchLimits& limits, std::vector<std::string> other_hosts = {})
+      : limits_(limits), other_hosts_(std::move(other_hosts)) {}
 
   /// Must be called often. `now_ns` never decreases.
   Judgement judge(std::int64_t now_ns, const RanksInSight& ranks);
@@ -48,6 +51,7 @@ class LastRanks {
   std::string describe_missing(const RanksInSight& ranks) const;
 
   WatchLimits limits_;
+  std::vector<std::string> other_hosts_;
   std::int64_t now_ns_ = 0;
   std::int64_t looked_ns_ = -1;
   std::int64_t ran_ns_ = 0;                 ///< the last time that some rank was known to run

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -23,6 +24,7 @@
 #include "trainer/launch/last_ranks.h"
 #include "trainer/launch/launch_folder.h"
 #include "trainer/launch/lost_hosts.h"
+#include "trainer/launch/mpirun_daemons.h"
 #include "trainer/launch/mpirun_job.h"
 #include "trainer/launch/start_watch.h"
 #include "watch/job_addresses.h"
@@ -166,7 +168,8 @@ class Attempt {
         max_seconds_(options.max_seconds),
         heard_(hub.listen()),
         start_(hosts, options.limits.foreign_abort_s, clock_.now_ns()),
-        last_ranks_(options.limits),
+        daemons_(hosts),
+        last_ranks_(options.limits, daemons_.hosts()),
         job_(mpirun_words({.ranks = options.ranks,
                            .hosts = options.hosts,
                            .hostfile = options.hostfile,
@@ -204,8 +207,15 @@ class Attempt {
       }
       const RanksInSight ranks = look_at_ranks(job_.pid(), now_ns, heard_);
       has_begun_ = has_begun_ || !ranks.here.empty();
-      if (!has_begun_ && ranks.elsewhere.empty()) missing_ = start_.look(now_ns);
-      if (!missing_.empty()) return static_cast<int>(ErrorKind::kPeer);
+      if (!has_begun_ && ranks.elsewhere.empty()) {
+        daemons_.look(job_.pid(), now_ns);
+        missing_ = start_.look(now_ns);
+      }
+      if (!missing_.empty()) {
+        if (std::string text = daemons_.describe(); !text.empty())
+          missing_.push_back(std::move(text));
+        return static_cast<int>(ErrorKind::kPeer);
+      }
       const Judgement judgement = last_ranks_.judge(now_ns, ranks);
       for (const std::string& warning : judgement.warnings) say("warning: {}", warning);
       if (judgement.fatal.empty()) continue;
@@ -218,6 +228,16 @@ class Attempt {
   bool has_begun() const { return has_begun_; }
   /// Why no rank has come to exist, if it was ended for that.
   const std::vector<std::string>& missing() const { return missing_; }
+  /// Which daemons mpirun has lost, or had not reached, when it ended by itself; "" if it is not
+  /// known.
+  std::string lost_daemons() {
+    if (!job_.poll()) return "";
+    if (const std::vector<std::string> hosts = job_.lost_hosts(); !hosts.empty())
+      return fmt::format("mpirun has lost {}, or its daemon there", list_hosts(hosts));
+    if (has_begun_ || daemons_.all_connected()) return "";
+    return fmt::format("mpirun ended before a rank was seen; shortly before, {}",
+                       daemons_.describe());
+  }
 
  private:
   const JobNames& names_;
@@ -227,6 +247,7 @@ class Attempt {
   SteadyClock clock_;
   OtherNodes heard_;
   StartWatch start_;
+  MpirunDaemons daemons_;
   LastRanks last_ranks_;
   MpirunJob job_;
 };
@@ -255,6 +276,14 @@ bool is_signal(int code) {
   return code > kSignalled && code <= kSignalled + _NSIG - 1;
 }
 
+/// Which signal ended a rank of `lockstep` that should have made it save and end; 0 if none. It had
+/// no handler yet: main() begins with that.
+int early_stop_of(int code) {
+  for (const int number : {SIGUSR1, SIGTERM})
+    if (code == kSignalled + number) return number;
+  return 0;
+}
+
 std::string describe(int code) {
   if (code == static_cast<int>(ErrorKind::kPeer)) return "the job stalled or lost a rank";
   if (code == static_cast<int>(ErrorKind::kInternal)) return "the job failed";
@@ -273,6 +302,7 @@ struct Ending {
   int code = 0;
   bool has_begun = false;            ///< a rank has
   std::vector<std::string> missing;  ///< see Attempt
+  std::string lost_daemons;          ///< see Attempt
 };
 
 /// The job with all of its restarts.
@@ -288,18 +318,19 @@ int run_job(const LaunchOptions& options, const HeldSignals& signals, const Save
   const auto run_once = [&] {
     Attempt attempt(options, hosts, program, names, hub);
     const int code = attempt.wait(signals, stop);
-    return Ending{code, attempt.has_begun(), attempt.missing()};
+    return Ending{code, attempt.has_begun(), attempt.missing(), attempt.lost_daemons()};
   };
   for (int restarts = 0;; ++restarts) {
-    auto [code, has_begun, lost] = run_once();
+    auto [code, has_begun, lost, lost_daemons] = run_once();
     if (stop.at_once) return kInterrupted;
     if (is_final(code)) return code;
-    if (stop.since) {
-      // The signal itself ended it, before a handler was installed.
-      if (code == kSignalled + SIGUSR1) return static_cast<int>(ErrorKind::kPreempted);
-      return code_of_failure(code);
+    if (const int early = early_stop_of(code); early != 0 && !is_own) {
+      if (!stop.since) say("a rank was asked to stop by SIG{}", sigabbrev_np(early));
+      say("no rank had begun to train: there is nothing to save");
+      return static_cast<int>(ErrorKind::kPreempted);
     }
-    std::string cause = describe(code);
+    if (stop.since) return code_of_failure(code);
+    std::string cause = lost_daemons.empty() ? describe(code) : lost_daemons;
     if (code != static_cast<int>(ErrorKind::kPeer) && !is_signal(code))
       lost = describe_lost_hosts(hosts);
     if (!lost.empty()) cause = fmt::format("{}", fmt::join(lost, "; "));

@@ -107,4 +107,9 @@ void MpirunJob::end() {
   code_ = 128 + SIGKILL;
 }
 
+std::vector<std::string> MpirunJob::lost_hosts() {
+  relay_->end();
+  return relay_->lost_hosts();
+}
+
 }  // namespace lockstep

@@ -40,6 +40,10 @@ class MpirunJob {
   /// ranks two seconds.
   void end();
 
+  /// The hosts whose daemon it said to have lost; once it has ended. What it writes comes through
+  /// until then.
+  std::vector<std::string> lost_hosts();
+
  private:
   pid_t pid_ = -1;
   std::optional<int> code_;

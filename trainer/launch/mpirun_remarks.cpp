@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -18,6 +19,21 @@ constexpr std::array<std::string_view, 2> kExitCodes{
     "Primary job  terminated normally, but ",
     "mpirun detected that one or more processes exited with non-zero status"};
 constexpr std::string_view kForwarding = "mpirun: Forwarding signal ";
+
+/// The daemon that is lost stands in a line such as "  Remote daemon: [[3475,0],1] on node node2".
+constexpr std::string_view kLostDaemon = "ORTE has lost communication with a remote daemon";
+constexpr std::string_view kRemote = "Remote daemon:";
+constexpr std::string_view kOnNode = " on node ";
+
+/// "" if the message names none.
+std::string lost_host_of(std::string_view block) {
+  if (!block.substr(kRule.size()).starts_with(kLostDaemon)) return "";
+  std::size_t at = block.find(kRemote);
+  if (at != std::string_view::npos) at = block.find(kOnNode, at);
+  if (at == std::string_view::npos) return "";
+  const std::string_view name = block.substr(at + kOnNode.size());
+  return std::string(name.substr(0, name.find_first_of(" \n")));
+}
 
 bool one_begins_the_other(std::string_view a, std::string_view b) {
   const std::size_t length = std::min(a.size(), b.size());
@@ -63,6 +79,8 @@ void MpirunRemarks::take_line(std::string& out) {
   if (in_block_ && !is_rule) return;
   if (in_block_) {
     if (!is_exit_code(held_)) out += held_;
+    if (std::string host = lost_host_of(held_); !host.empty())
+      lost_hosts_.push_back(std::move(host));
   } else if (is_rule) {
     in_block_ = true;
     return;

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockstep {
 
@@ -21,9 +22,13 @@ class MpirunRemarks {
   /// Returns what is held back: nothing has followed for a while, or the stream has ended.
   std::string release();
 
+  /// The hosts whose daemon mpirun has lost, by its messages so far.
+  const std::vector<std::string>& lost_hosts() const { return lost_hosts_; }
+
  private:
   void take_line(std::string& out);
 
+  std::vector<std::string> lost_hosts_;
   std::string held_;            ///< a block so far, or a line that may be a remark
   std::size_t line_begin_ = 0;  ///< of the last line in held_
   bool in_block_ = false;       ///< held_ begins with a rule

@@ -118,12 +118,27 @@ TEST_F(LastRanksTest, WhoWasNeverHeardOfIsNamed) {
   EXPECT_THAT(run(11, true), HasSubstr("it waits for rank 1, which cannot be seen from "));
 }
 
+TEST_F(LastRanksTest, TheOtherHostsAreNamedWithRanksThatWereNeverHeardOf) {
+  LastRanks judge{{.warn_s = 30, .abort_s = 300}, {"node2", "node3"}};
+  RanksInSight ranks = ranks_;
+  ranks.elsewhere.clear();
+  judge.judge(0, ranks);
+  ranks.here.clear();
+  judge.judge(1'000'000'000, ranks);
+  Judgement last;
+  for (std::int64_t second = 1; second < 13; ++second)
+    last = judge.judge(second * 1'000'000'000, ranks);
+  EXPECT_THAT(last.fatal, HasSubstr("it waits for rank 1, which cannot be seen from "));
+  EXPECT_THAT(last.fatal, HasSubstr(" (other hosts of the job: node2 node3)"));
+}
+
 TEST_F(LastRanksTest, AnMpirunThatWaitsForItself) {
   ranks_.elsewhere[0].exit_code = 0;
   EXPECT_EQ(run(1, true), "");
   ranks_.here.clear();
   EXPECT_EQ(run(LastRanks::kMpirunPatience, false), "");
-  EXPECT_THAT(run(1, false), HasSubstr("it waits for a host that does not answer, or for itself"));
+  EXPECT_THAT(run(1, false), HasSubstr("it waits for rank 1 (node2, 101), which was about to end "
+                                       "with code 0, 10 s ago, or for itself"));
 }
 
 TEST_F(LastRanksTest, NothingIsLateBeforeTheFirstRank) {

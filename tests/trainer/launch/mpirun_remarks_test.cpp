@@ -39,6 +39,18 @@ TEST(MpirunRemarks, ExitCodesAndForwardedSignalsAreDropped) {
     EXPECT_EQ(passed(text, step), "lockstep: saved\nlockstep: error: no\n") << step;
 }
 
+TEST(MpirunRemarks, ALostDaemonNamesItsHost) {
+  const std::string lost = kDashes +
+                           "ORTE has lost communication with a remote daemon.\n\n"
+                           "  HNP daemon   : [[3475,0],0] on node node1\n"
+                           "  Remote daemon: [[3475,0],1] on node node2\n\n"
+                           "This is usually due to either a failure of the TCP network\n" +
+                           kDashes;
+  MpirunRemarks remarks;
+  EXPECT_EQ(remarks.take(kKilled + lost), kKilled + lost);
+  EXPECT_EQ(remarks.lost_hosts(), std::vector<std::string>{"node2"});
+}
+
 TEST(MpirunRemarks, AllElseComesThrough) {
   std::string endless = kDashes;
   endless.append(5000, 'x').append("\n").append(kKilled);

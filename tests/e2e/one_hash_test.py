@@ -1,6 +1,7 @@
 """One hash: the final state has the same bits on any number of ranks, loader workers and device
 threads, with any buckets, and after any sequence of kills and resumes."""
 import itertools
+import json
 import re
 import signal
 
@@ -221,24 +222,70 @@ class OneHashOfLenet(EndToEndTest):
 
 
 class OneHashOfOptimizers(EndToEndTest):
-    """Each optimizer under another schedule."""
+    """Every optimizer and every schedule, with averages, or with frozen parameters and groups: of 1, 2 and 4 ranks, and
+    killed behind a save and resumed on another number of them."""
 
-    CASES = {
-        "adam": {"scheduler.name": "one_cycle"},
-        "sgd": {"optimizer.momentum": 0.9, "optimizer.nesterov": True, "scheduler.name": "inverse_sqrt"},
-        "lion": {"scheduler.name": "wsd", "scheduler.cooldown_steps": 5},
-        "lamb": {"scheduler.name": "polynomial", "scheduler.power": 2},
-    }
+    kill_after_s = 0
 
-    def test_ranks(self):
-        for (name, keys), ranks in zip(self.CASES.items(), (2, 4, 2, 4)):
-            with self.subTest(optimizer=name):
-                config = small_mlp(optimizer__name=name, optimizer__weight_decay=0.1, training__max_steps=10) | keys
-                runs = [Run(self.folder, f"{name}_{number}", config) for number in (1, ranks)]
-                runs[0].train()
-                runs[1].train(ranks=ranks)
-                self.assertEqual(runs[1].hash(10), runs[0].hash(10))
-                self.assertEqual(runs[1].column("lr"), runs[0].column("lr"))
+    STEPS = 8
+    AVERAGES = {"training.ema": 0.8}
+    GROUPS = {"model.freeze": ["layers.0.weight"],
+              "optimizer.groups": [{"match": "*.bias", "learning_rate": 0.01, "weight_decay": 0}]}
+    DECAY = {"scheduler.warmup_steps": 2, "scheduler.decay_steps": STEPS}
+    CASES = [
+        {"optimizer.name": "adamw", "scheduler.name": "linear", **DECAY},
+        {"optimizer.name": "adam", "scheduler.name": "one_cycle", "scheduler.decay_steps": STEPS, **AVERAGES},
+        {"optimizer.name": "sgd", "optimizer.momentum": 0.9, "scheduler.name": "inverse_sqrt",
+         "scheduler.warmup_steps": 2, **GROUPS},
+        {"optimizer.name": "sgd", "optimizer.momentum": 0.9, "optimizer.nesterov": True, "scheduler.name": "step",
+         "scheduler.milestones": [3, 6], **AVERAGES},
+        {"optimizer.name": "lion", "scheduler.name": "wsd", "scheduler.cooldown_steps": 4, **DECAY, **GROUPS},
+        {"optimizer.name": "lamb", "scheduler.name": "polynomial", "scheduler.power": 2, **DECAY, **AVERAGES},
+    ]
+    #: Of the tests of this file that kill GPTs, LeNet and averages.
+    SCHEDULES_ELSEWHERE = {"cosine", "constant", "plateau"}
+
+    def test_all_are_here(self):
+        outcome = self.lockstep("reference")
+        self.assertEqual(outcome.code, 0, outcome)
+        choices = {key["path"]: set(key["type"].removeprefix("one of ").split(", "))
+                   for key in json.loads(outcome.out)["config"]}
+        self.assertEqual({case["optimizer.name"] for case in self.CASES}, choices["optimizer.name"])
+        self.assertEqual({case["scheduler.name"] for case in self.CASES} | self.SCHEDULES_ELSEWHERE,
+                         choices["scheduler.name"])
+
+    def test_ranks_and_kills(self):
+        hashes = set()
+        for number, case in enumerate(self.CASES):
+            with self.subTest(**case):
+                config = small_mlp(optimizer__weight_decay=0.1, training__max_steps=self.STEPS,
+                                   checkpoint__save_interval=3, checkpoint__keep_last=100) | case
+                alone = Run(self.folder, f"alone_{number}", config)
+                alone.train()
+                hashes.add(alone.hash())
+                # In each case 1, 2 and 4 ranks have a part in the result.
+                whole, before, behind = ((2, None, 4), (4, 2, None))[number % 2]
+                other = Run(self.folder, f"whole_{number}", config)
+                other.train(ranks=whole)
+                self.assertEqual(other.hash(self.STEPS), alone.hash())
+                self.assertEqual(other.column("lr"), alone.column("lr"))
+                killed = Run(self.folder, f"killed_{number}", config)
+                self.kill_behind_the_first_save(killed, before)
+                resumed = killed.train(ranks=behind, resume="auto")
+                self.assertIn("at step 3", resumed.out)
+                self.assertEqual(killed.hash(self.STEPS), alone.hash())
+        self.assertEqual(len(hashes), len(self.CASES))
+
+    def kill_behind_the_first_save(self, run, ranks):
+        job = run.start(ENDLESS, ranks=ranks)
+        job.wait_until(run.checkpoint_steps, "a commit")
+        if ranks is None:
+            job.process.kill()
+        else:
+            job.signal_rank(1, signal.SIGKILL)
+        self.assertIn(job.wait().code, (-signal.SIGKILL, 128 + signal.SIGKILL))
+        for step in run.checkpoint_steps()[1:]:  # it may have gone on for a while
+            run.checkpoint(step).unlink()
 
 
 class OneHashOfAverages(EndToEndTest):

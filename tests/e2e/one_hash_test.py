@@ -288,6 +288,25 @@ class OneHashOfOptimizers(EndToEndTest):
             run.checkpoint(step).unlink()
 
 
+class OneHashOfThreads(EndToEndTest):
+    """More threads than there are cores: a product is divided by its sizes, whoever computes its parts."""
+
+    kill_after_s = 0
+
+    def test_as_many_threads_as_asked(self):
+        # Wide enough that products, reductions and elementwise work are divided among threads.
+        config = small_gpt(corpus(self.folder, 30_000), model__n_layer=1, model__n_embd=128, model__n_head=4,
+                           model__block_size=64, training__micro_batch_size=4, training__max_steps=4)
+        hashes = {}
+        for threads, ranks in ((1, None), (2, None), (16, None), (64, None), (16, 2)):
+            run = Run(self.folder, f"threads_{threads}_{ranks}", config)
+            run.train(f"device.threads={threads}", ranks=ranks)
+            life, = json.loads((run.path / "history.json").read_text())["lives"]
+            self.assertEqual(life["threads"], threads, "as many as asked, whatever cores there are")
+            hashes[threads, ranks] = run.hash()
+        self.assertEqual(len(set(hashes.values())), 1, hashes)
+
+
 class OneHashOfAverages(EndToEndTest):
     """Averages of weights, groups, and a learning rate that follows evaluations of the averages."""
 

@@ -55,7 +55,7 @@ def commands_pages(data):
              "\nWhat a command returns: [exit codes](exit_codes.md).\n"}
     for c in data["commands"]:
         text = f"# lockstep {c['name']}\n{MARK}\n" + wrapped(f"For whoever calls `lockstep {c['name']}`: {cell(c['help'])}.") + "\n\n"
-        text += "```text\n" + "\n".join(textwrap.wrap(c["usage"], 100, subsequent_indent="    ")) + "\n```\n"
+        text += "```text\n" + "\n".join(textwrap.wrap(c["usage"], 100, subsequent_indent="    ", break_on_hyphens=False)) + "\n```\n"
         if c["details"]:
             text += f"\n{c['details'].strip()}\n" if "\n  " not in c["details"] else \
                 f"\n```text\n{c['details'].rstrip()}\n```\n"

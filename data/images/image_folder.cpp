@@ -71,6 +71,18 @@ std::vector<std::string> images_in(const std::string& folder, LeftOut& other_fil
   return out;
 }
 
+void add_images_below(const std::string& folder, std::vector<std::string>& to) {
+  for_each_in(folder, [&](const fs::directory_entry& entry, const std::string& name) {
+    const std::string path = (fs::path(folder) / name).string();
+    std::error_code error;
+    if (entry.is_directory(error)) {
+      if (!entry.is_symlink(error)) add_images_below(path, to);
+    } else if (is_image_name(name)) {
+      to.push_back(path);
+    }
+  });
+}
+
 }  // namespace
 
 void LeftOut::add(const std::string& path) {
@@ -155,6 +167,19 @@ std::string ImageFiles::digest() const {
 
 std::string ImageFiles::describe() const {
   return fmt::format("{} images", size());
+}
+
+std::vector<std::string> images_below(const std::string& folder) {
+  std::error_code error;
+  if (const fs::file_status status = fs::status(folder, error); !fs::is_directory(status))
+    raise(ErrorKind::kData, "{}: {} folder of images", printable(folder),
+          fs::exists(status) ? "a file, not a" : "there is no such");
+  std::vector<std::string> out;
+  add_images_below(folder, out);
+  if (out.empty())
+    raise(ErrorKind::kData, "{}: no PNG or JPEG image in it or in its folders", printable(folder));
+  std::ranges::sort(out);
+  return out;
 }
 
 std::vector<std::string> image_files(const std::string& folder) {

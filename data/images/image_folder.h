@@ -77,6 +77,11 @@ class ImageFiles final : public ImageSource {
   ImageLimits limits_;
 };
 
+/// The images in a folder, at any depth, sorted by path: files that are named as is_image_name()
+/// asks, but hidden ones and those of hidden folders. Links to folders are not followed: they may
+/// lead back. Error kData if there is none, or naming a folder that cannot be read.
+std::vector<std::string> images_below(const std::string& folder);
+
 /// The files that an ImageFolder of `folder` reads, in its order; nothing if it cannot be read.
 std::vector<std::string> image_files(const std::string& folder);
 

@@ -114,6 +114,31 @@ class OneHash(CaptionFiles):
         self.assertEqual(outcome.code, 0, str(outcome))
         for name in ("00.png", "01.png"):
             self.assertIn(name, outcome.out)
+        self.check_a_folder(run, outcome.out.splitlines())
+
+    def check_a_folder(self, run, first_two):
+        images = self.folder / "shown"
+        images.mkdir()
+        for path in sorted((self.folder / "images").glob("*.png"))[:19]:  # more than a batch
+            (images / path.name).write_bytes(path.read_bytes())
+        words = ("generate", run.path, "--folder", images, "--num-beams", "3", "--max-new-tokens", "6")
+        shown = self.lockstep(*words)
+        self.assertEqual(shown.code, 0, str(shown))
+        lines = shown.out.splitlines()
+        self.assertEqual([line.partition(": ")[0] for line in lines], [f"{images}/{i:02}.png" for i in range(19)])
+        self.assertEqual([line.partition(": ")[2] for line in lines[:2]],
+                         [line.partition(": ")[2] for line in first_two])
+        (images / "00.png").write_bytes(b"no image")
+        (images / "18.png").write_bytes(b"no image")
+        broken = self.lockstep(*words, "--json")
+        self.assert_fails(broken, 3, "2 of 19 images could not be read; each is named above")
+        for name in ("00", "18"):
+            self.assertIn(f"no answer for {images}/{name}.png: neither a PNG nor a JPEG image\n", broken.err)
+        self.assertEqual([f"{answer['file']}: {answer['captions'][0]}" for answer in
+                          map(json.loads, broken.out.splitlines())], lines[1:18])
+        self.assert_fails(self.lockstep("predict", run.path, "--folder", images), 2,
+                          f"{run.path} was trained on captions data, model 'vit_gpt2': it cannot predict classes of "
+                          "images; generate captions them")
 
 
 class Refused(CaptionFiles):

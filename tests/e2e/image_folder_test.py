@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections import Counter
+from pathlib import Path
 
 import lockstep_runs
 import made_data
@@ -222,12 +223,58 @@ class ImageFolders(EndToEndTest):
         self.assertEqual(best["label"], label)
         self.assertAlmostEqual(best["score"], float(score), delta=1e-4)  # which has four places, of a batch of more
 
-        broken = self.folder / "broken.png"
-        broken.write_bytes(files[0].read_bytes()[:60])
-        self.assert_fails(self.lockstep("predict", run, files[0], broken), 3,
-                          f"sample 1 ({broken}) cannot be loaded: {broken}: a damaged PNG image: the file ends too early")
-        self.assert_fails(self.lockstep("predict", run, self.folder), 3,
-                          f"sample 0 ({self.folder}) cannot be loaded: {self.folder}: not a regular file")
+        # All of a folder, at any depth; hidden files, links to folders and other names are none of it.
+        (names / "notes.txt").write_text("no image")
+        (names / ".hidden.png").write_text("no image")
+        (names / "back").symlink_to(names)
+        deep = names / "3" / "deeper" / "Z.PNG"
+        deep.parent.mkdir()
+        deep.write_bytes(files[0].read_bytes())
+        folder = self.lockstep("predict", run, "--folder", names, "--top", "2")
+        self.assertEqual(folder.code, 0, str(folder))
+        listed = dict(line.rpartition(": ")[::2] for line in folder.out.splitlines())
+        self.assertEqual(list(listed), sorted(map(str, [*files, deep])))
+        self.assertEqual([f"{path}: {listed[str(path)]}" for path in files], outcome.out.splitlines())
+        self.check_unreadable(run, names, listed)
+
+    def check_unreadable(self, run, names, listed):
+        """Images that cannot be read are named, whichever stand beside them in a batch, and the others answered."""
+        paths = list(listed)
+        first, middle, last = Path(paths[0]), Path(paths[40]), Path(paths[-1])
+        whole = first.read_bytes()
+        first.write_bytes(whole[:60])
+        middle.write_bytes(b"text")
+        last.unlink()
+        last.symlink_to("nowhere")
+        words = [f"{first}: a damaged PNG image: the file ends too early", f"{middle}: neither a PNG nor a JPEG image",
+                 f"{last}: "]
+        for more in ([], ["--json"]):
+            outcome = self.lockstep("predict", run, "--folder", names, "--top", "2", *more)
+            self.assert_fails(outcome, 3, f"3 of {len(paths)} images could not be read; each is named above")
+            for text in words:
+                self.assertEqual(outcome.err.count(f"lockstep: warning: no answer for {text}"), 1, outcome.err)
+            lines = outcome.out.splitlines()
+            answered = {path: line for path, line in listed.items() if Path(path) not in (first, middle, last)}
+            if more:
+                self.assertEqual([json.loads(line)["file"] for line in lines], list(answered))
+            else:
+                self.assertEqual(lines, [f"{path}: {line}" for path, line in answered.items()])
+        self.assert_fails(self.lockstep("predict", run, first, paths[1]), 3,
+                          "1 of 2 images could not be read; each is named above")
+
+        empty = self.folder / "nothing"
+        (empty / "in_it").mkdir(parents=True)
+        notes, gone = names / "notes.txt", self.folder / "gone"
+        for code, message, words in (
+                (3, f"{empty}: no PNG or JPEG image in it or in its folders", ["--folder", empty]),
+                (3, f"{notes}: a file, not a folder of images", ["--folder", notes]),
+                (3, f"{gone}: there is no such folder of images", ["--folder", gone]),
+                (2, f"{names} is a folder: give its images by --folder {names}", [names]),
+                (2, "images and --folder exclude each other", ["--folder", names, paths[1]]),
+                (2, "images and texts exclude each other", ["--folder", names, "--text", "a"])):
+            outcome = self.lockstep("predict", run, *words)
+            self.assert_fails(outcome, code, message)
+            self.assertEqual(outcome.out, "")
 
     def test_export_keeps_the_names_of_classes(self):
         config = self.config(data__interpolation="bicubic", training__max_steps=0) | {

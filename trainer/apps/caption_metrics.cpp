@@ -23,7 +23,7 @@ TextScores scores_of_rank(const Captioner& captioner, const CaptionedImages& dat
     const auto found = captioner.captions(batch.fields, first);
     for (std::int64_t i = first; i < std::min(first + batch_size, samples); ++i) {
       const auto row = static_cast<std::size_t>(i - first);
-      if (!batch.skipped[row]) out.add(found[row].front(), data.captions(i));
+      if (batch.skipped[row].empty()) out.add(found[row].front(), data.captions(i));
     }
     activity.progress();
   }
@@ -50,7 +50,8 @@ MetricValues caption_metrics(const Captioner& captioner, const CaptionedImages& 
       raise(ErrorKind::kData, "{}", bytes.substr(kUnreadable.size()));
     all += TextScores::from_bytes(bytes);
   }
-  return {{"exact_match", all.exact_match()}, {"bleu4", all.bleu()}};
+  return {{std::string(kCaptionMetrics[0]), all.exact_match()},
+          {std::string(kCaptionMetrics[1]), all.bleu()}};
 }
 
 MoreMetrics caption_metrics_of(const Config& config, const DataNeeds& needs, const DataSource& data,

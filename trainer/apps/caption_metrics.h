@@ -2,6 +2,9 @@
 // validation data, compared with the right ones.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "core/base/activity.h"
 #include "core/runtime/communicator.h"
 #include "trainer/apps/captioner.h"
@@ -13,7 +16,10 @@ namespace lockstep {
 
 class RankRuntime;
 
-/// "exact_match" and "bleu4" (trainer/evaluators/text_scores.h) of the first `max_samples` of
+/// See trainer/evaluators/text_scores.h.
+inline constexpr std::array<std::string_view, 2> kCaptionMetrics{"exact_match", "bleu4"};
+
+/// kCaptionMetrics of the first `max_samples` of
 /// `data`, captioned in batches of `batch_size`. Images that cannot be read and are skipped do not
 /// count. Collective: each rank captions every size()-th batch, and counts are integers, so that
 /// the numbers are the same on any number of ranks. Error kData on all ranks if one cannot read an

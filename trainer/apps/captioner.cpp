@@ -75,7 +75,7 @@ ImageBatch image_batch(const Dataset& images, std::int64_t first, std::int64_t c
     indices.push_back(std::min(i, images.size() - 1));
     Sample sample = images.draw(indices.back(), {.skipped = &reasons});
     samples.push_back({{"image", sample.at("image")}});
-    out.skipped.push_back(!reasons.empty());
+    out.skipped.push_back(reasons.empty() ? "" : reasons.front());
   }
   std::vector<FieldSpec> fields = images.fields();
   std::erase_if(fields, [](const FieldSpec& field) { return field.name != "image"; });

@@ -44,8 +44,8 @@ class Captioner {
 };
 
 struct ImageBatch {
-  HostBatch fields;           ///< "image"
-  std::vector<bool> skipped;  ///< which could not be read, and are black
+  HostBatch fields;                  ///< "image"
+  std::vector<std::string> skipped;  ///< why one could not be read, and is black; "": it could
 };
 /// The images [first, first + count) of a dataset, as in an evaluation; the last one again where
 /// there are no more, so that batches are of one size. Error kData for one that cannot be read,

@@ -2,14 +2,17 @@
 
 #include <cstdio>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "collectives/single.h"
 #include "core/base/error.h"
+#include "data/files/utf8.h"
 #include "data/images/image_dataset.h"
 #include "data/images/image_folder.h"
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/apps/captioner.h"
+#include "trainer/apps/named_images.h"
 #include "trainer/apps/sample_texts.h"
 #include "trainer/apps/used_model.h"
 #include "trainer/datasets/image_settings.h"
@@ -47,7 +50,8 @@ void print_texts(const TextSampler& sampler, const SampleConfig& sample) {
         *found.full_after, sample.max_new_tokens);
 }
 
-/// The images, resized and scaled as in the run's evaluation.
+/// The images, resized and scaled as in the run's evaluation; those that cannot be read are
+/// skipped.
 ImageDataset images_like(const Config& config, const Registry& registry, const SavedFacts& facts,
                          const std::vector<std::string>& paths) {
   const auto* own = registry.at(config.data).part<ImageSettings>(config.data.keys);
@@ -55,36 +59,60 @@ ImageDataset images_like(const Config& config, const Registry& registry, const S
   const auto& [channels, height, width] =
       facts.samples ? facts.samples->shape : registry.needs(config.model).image;
   constexpr std::int64_t kOneClass = 1;  // files have none; all get label 0
-  return {std::make_shared<ImageFiles>(paths, settings.limits()),
-          for_evaluation(settings.options({channels, height, width}, kOneClass))};
+  ImageOptions options = for_evaluation(settings.options({channels, height, width}, kOneClass));
+  options.on_bad_sample = OnBadSample::kSkip;
+  return {std::make_shared<ImageFiles>(paths, settings.limits()), options};
 }
 
-/// Prints "FILE: caption" for each image and sample.
-void print_captions(const Captioner& captioner, const ImageDataset& images) {
+/// "FILE: caption" for each sample, or all of an image in one object.
+void print_captions_of(const std::string& file, const std::vector<std::string>& captions,
+                       bool json) {
+  if (json) {
+    const nlohmann::ordered_json line{{"file", valid_utf8(file)}, {"captions", captions}};
+    fmt::print("{}\n", line.dump());
+  } else {
+    for (const std::string& text : captions) fmt::print("{}: {}\n", file, text);
+  }
+}
+
+void print_captions(const Captioner& captioner, const ImageDataset& images, bool json,
+                    Activity activity) {
   constexpr std::int64_t kMaxImages = 16;
   const std::int64_t batch = std::min(images.size(), kMaxImages);
+  UnreadImages unread;
   for (std::int64_t first = 0; first < images.size(); first += batch) {
-    const auto found = captioner.captions(image_batch(images, first, batch).fields, first);
-    for (std::int64_t i = 0; i < batch && first + i < images.size(); ++i)
-      for (const std::string& text : found[static_cast<std::size_t>(i)])
-        fmt::print("{}: {}\n", images.source(first + i), text);
+    const ImageBatch read = image_batch(images, first, batch);
+    const auto found = captioner.captions(read.fields, first);
+    for (std::int64_t i = 0; i < batch && first + i < images.size(); ++i) {
+      const auto row = static_cast<std::size_t>(i);
+      if (read.skipped[row].empty())
+        print_captions_of(images.source(first + i), found[row], json);
+      else
+        unread.add(read.skipped[row]);
+    }
     std::fflush(stdout);
+    activity.progress();
   }
+  unread.finish(images.size());
 }
 
 /// Whether the run's model takes what the command gives.
 void check_inputs(const DataNeeds& needs, const GenerateOptions& options, const std::string& run) {
   const bool sees_images = needs.inputs == "captioned_images";
-  LS_USER_CHECK(!sees_images || !options.images.empty(),
-                "{}: its model captions images: give some (--image FILE...)", run);
-  LS_USER_CHECK(sees_images || options.images.empty(),
-                "{}: its model continues texts: leave out --image", run);
+  const bool has_images = options.folder || !options.images.empty();
+  LS_USER_CHECK(!sees_images || has_images,
+                "{}: its model captions images: give some (--image FILE..., --folder FOLDER)", run);
+  LS_USER_CHECK(sees_images || !has_images, "{}: its model continues texts: leave out --{}", run,
+                options.folder ? "folder" : "image");
+  LS_USER_CHECK(sees_images || !options.json, "{}: its model continues texts: leave out --json",
+                run);
 }
 
 }  // namespace
 
 int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
              const Settings& settings, Watch& watch) {
+  const std::vector<std::string> images = named_images(options.images, options.folder);
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
   watch.set_limits(watch_limits(SavedRun(run).config_file(registry)));
@@ -99,7 +127,7 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
                 used.checkpoint ? "was trained without a tokenizer" : "has no tokenizer.json");
   const DataNeeds needs = registry.needs(config.model);
   check_inputs(needs, options, run);
-  const bool captions = !options.images.empty();
+  const bool captions = !images.empty();
   LS_USER_CHECK(
       !captions || used.checkpoint,
       "{} does not say how its images are made to fit (data.resize and so on): caption "
@@ -114,7 +142,7 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   if (captions) {
     print_captions({runtime.engine(), *restored.model, restored.state.compute_dtype, needs,
                     *tokenizer, sample},
-                   images_like(config, registry, facts, options.images));
+                   images_like(config, registry, facts, images), options.json, activity);
     return 0;
   }
   print_texts({runtime.engine(), *restored.model, restored.state.compute_dtype, *tokenizer,

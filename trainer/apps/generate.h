@@ -14,7 +14,7 @@ class Registry;
 /// Prints the prompt and its continuation, using the newest good checkpoint of a run. Returns 0.
 /// With num_beams above 1 it searches (generation/beam_search.h), and the config's temperature,
 /// top_k, top_p and seed have no effect. Error kUsage if an override has none. With images it
-/// prints "FILE: caption" for each, see captioner.h.
+/// prints "FILE: caption" for each, see captioner.h; error kData as named_images.h says.
 int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
              const Settings& settings, Watch& watch);
 

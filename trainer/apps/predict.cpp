@@ -1,6 +1,7 @@
 #include "trainer/apps/predict.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "data/files/utf8.h"
 #include "data/images/image_folder.h"
 #include "trainer/apps/likeliest.h"
+#include "trainer/apps/named_images.h"
 #include "trainer/apps/predict_texts.h"
 #include "trainer/apps/used_model.h"
 #include "trainer/datasets/document_files.h"
@@ -25,15 +27,17 @@ namespace {
 
 constexpr std::int64_t kMaxBatchSize = 16;
 
-/// The images, resized and normalized as in the run's evaluation.
+/// The images, resized and normalized as in the run's evaluation; those that cannot be read are
+/// skipped.
 DatasetPtr open_images(const Config& config, const Registry& registry, const SampleFacts& facts,
                        const std::vector<std::string>& paths) {
   const ImageSettings& settings = *registry.at(config.data).part<ImageSettings>(config.data.keys);
   const auto& [channels, height, width] = facts.shape;
-  return std::make_shared<ImageDataset>(
-      std::make_shared<ImageFiles>(paths, settings.limits()),
-      for_evaluation(
-          settings.options({channels, height, width}, registry.needs(config.model).n_classes)));
+  ImageOptions options = for_evaluation(
+      settings.options({channels, height, width}, registry.needs(config.model).n_classes));
+  options.on_bad_sample = OnBadSample::kSkip;
+  return std::make_shared<ImageDataset>(std::make_shared<ImageFiles>(paths, settings.limits()),
+                                        options);
 }
 
 /// Logits of one batch: [batch, classes].
@@ -56,7 +60,8 @@ void print_image_classes(const EvalBatch& batch, const HostTensor& logits, const
   const std::vector<double> all = to_doubles(logits);
   const std::vector<double> mask = to_doubles(batch.batch.at("mask"));
   const std::size_t classes = all.size() / mask.size();
-  for (std::size_t row = 0; row < mask.size() && mask[row] != 0; ++row) {
+  for (std::size_t row = 0; row < mask.size(); ++row) {
+    if (mask[row] == 0) continue;  // it could not be read, or is behind the last one
     const std::string file = images.source(first + static_cast<std::int64_t>(row));
     const std::vector<ScoredClass> found =
         likeliest(std::span(all).subspan(row * classes, classes), options.top, classes);
@@ -81,8 +86,9 @@ SampleFacts image_facts(const SavedFacts& saved, const Registry& registry, const
   const DatasetRow& data = registry.at(config.data);
   const auto* settings = data.part<ImageSettings>(config.data.keys);
   LS_USER_CHECK(needs.inputs == "images" && settings != nullptr,
-                "{} was trained on {} data, model '{}': it cannot predict classes of images", run,
-                data.name, config.model.name);
+                "{} was trained on {} data, model '{}': it cannot predict classes of images{}", run,
+                data.name, config.model.name,
+                needs.inputs == "captioned_images" ? "; generate captions them" : "");
   if (saved.samples) return *saved.samples;
   const auto& [channels, height, width] = needs.image;
   const auto size = settings->size().value_or(std::array{height, width});
@@ -148,9 +154,11 @@ TextRequest request_of(const SavedFacts& saved, const DataNeeds& needs,
 /// Exactly one kind of input.
 void check_predict_inputs(const PredictOptions& options) {
   const bool texts = options.text || options.file;
-  LS_USER_CHECK(texts || !options.images.empty(),
-                "nothing to predict: give images, or --text TEXT, or --file FILE.jsonl");
-  LS_USER_CHECK(!texts || options.images.empty(), "images and texts exclude each other");
+  const bool images = options.folder || !options.images.empty();
+  LS_USER_CHECK(texts || images,
+                "nothing to predict: give images, or --folder FOLDER of images, or --text TEXT, or "
+                "--file FILE.jsonl");
+  LS_USER_CHECK(!texts || !images, "images and texts exclude each other");
   LS_USER_CHECK(!options.text || !options.file, "--text and --file exclude each other");
   LS_USER_CHECK(!options.text_pair || options.text, "--text-pair is the second text beside --text");
   LS_USER_CHECK(options.file || (!options.text_field && !options.pair_field),
@@ -161,20 +169,25 @@ void check_predict_inputs(const PredictOptions& options) {
 
 /// Of a run on images.
 void predict_images(RankRuntime& runtime, const RestoredModel& restored, const Registry& registry,
-                    const Config& config, const SampleFacts& facts, const PredictOptions& options) {
+                    const Config& config, const SampleFacts& facts,
+                    const std::vector<std::string>& paths, const PredictOptions& options) {
   const Activity activity = runtime.activity();
-  const DatasetPtr images = open_images(config, registry, facts, options.images);
+  const DatasetPtr images = open_images(config, registry, facts, paths);
   const std::int64_t batch_size = std::min(images->size(), kMaxBatchSize);
   EvalLoader loader(images, {.batch_size = batch_size,
                              .workers = static_cast<int>(config.data.loader_workers),
                              .activity = activity});
+  UnreadImages unread;
   while (loader.has_next()) {
     const EvalBatch batch = loader.next();
     const HostTensor logits =
         logits_of(runtime.engine(), *restored.model, restored.state.compute_dtype, batch.batch);
     print_image_classes(batch, logits, *images, batch.index * batch_size, options, facts);
+    std::fflush(stdout);
+    for (const std::string& reason : batch.skipped) unread.add(reason);
     activity.progress();
   }
+  unread.finish(images->size());
 }
 
 }  // namespace
@@ -182,6 +195,7 @@ void predict_images(RankRuntime& runtime, const RestoredModel& restored, const R
 int predict(const std::string& run, const Registry& registry, const PredictOptions& options,
             const Settings& settings, Watch& watch) {
   check_predict_inputs(options);
+  const std::vector<std::string> images = named_images(options.images, options.folder);
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
   watch.set_limits(watch_limits(SavedRun(run).config_file(registry)));
@@ -189,7 +203,7 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
   const UsedModel used = UsedModel::open(run, registry, *alone, activity);
   const SavedFacts& described = used.facts;
   const Config& config = described.config;
-  if (!options.images.empty()) {
+  if (!images.empty()) {
     LS_USER_CHECK(
         used.checkpoint.has_value(),
         "{} does not say how its images are made to fit (data.resize, data.interpolation, "
@@ -201,7 +215,7 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
     RankRuntime runtime(config, settings, std::move(alone), watch);
     const RestoredModel restored = used.restore(registry, 0, runtime, weights_of(options.ema));
     activity.begin(Phase::kEvaluate);
-    predict_images(runtime, restored, registry, config, facts, options);
+    predict_images(runtime, restored, registry, config, facts, images, options);
     return 0;
   }
   DataNeeds needs = registry.needs(config.model);

@@ -16,6 +16,7 @@ class Registry;
 
 struct PredictOptions {
   std::vector<std::string> images = {};        ///< PNG or JPEG files
+  std::optional<std::string> folder = {};      ///< in place of them, all images of a folder
   std::optional<std::string> text = {};        ///< in place of images, a text, ...
   std::optional<std::string> text_pair = {};   ///< ... with the second one of a pair, ...
   std::optional<std::string> file = {};        ///< ... or a file of JSON Lines
@@ -31,8 +32,8 @@ struct PredictOptions {
 
 /// Prints the likeliest classes of each image, using the newest good checkpoint of a run on images,
 /// which are resized as in the run's evaluation; or what predict_texts.h says of texts. Returns 0.
-/// Error kUsage for options that do not fit each other or the model; kData naming an image, or a
-/// file and its line, that cannot be read.
+/// Error kUsage for options that do not fit each other or the model; kData naming a file and its
+/// line that cannot be read, and, once the others are answered, for images (named_images.h).
 int predict(const std::string& run, const Registry& registry, const PredictOptions& options,
             const Settings& settings, Watch& watch);
 

@@ -22,8 +22,10 @@ struct GenerateOptions {
   std::optional<std::int64_t> num_beams;
   std::optional<double> length_penalty;
   std::optional<bool> early_stopping;
-  std::vector<std::string> images;  ///< files to caption; none: texts are continued
-  bool ema = false;                 ///< by the averaged weights, not the trained ones
+  std::vector<std::string> images;    ///< files to caption; none: texts are continued
+  std::optional<std::string> folder;  ///< in place of them, all images of a folder
+  bool json = false;                  ///< of images: prints JSON Lines
+  bool ema = false;                   ///< by the averaged weights, not the trained ones
 };
 
 /// Error kUsage for values out of range, and options that have no effect beside the others.

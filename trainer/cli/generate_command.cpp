@@ -24,6 +24,8 @@ int run_generate(const CommandCall& call) {
       .length_penalty = arguments.number("length-penalty", like("sample.length_penalty")),
       .early_stopping = arguments.has("early-stopping") ? std::optional(true) : std::nullopt,
       .images = arguments.values("image"),
+      .folder = arguments.value("folder"),
+      .json = arguments.has("json"),
       .ema = arguments.has("ema")};
   const int status =
       generate(arguments.positionals()[0], call.registry, options, call.settings, call.watch);
@@ -44,11 +46,16 @@ CliCommand generate_command() {
           "What is not given is as in the `sample` section of the run's config.\n"
           "Two beams or more: beam search, as Hugging Face's generate(num_beams=N) without\n"
           "do_sample. It draws nothing, so the config's temperature, top_k, top_p and seed have\n"
-          "no effect, and it ends where the model's context is full.\n",
+          "no effect, and it ends where the model's context is full.\n"
+          "An image that cannot be read is named on standard error; the others get captions, and\n"
+          "the command ends with 3.\n",
       .options = {{.name = "image",
                    .value = "FILE",
                    .help = "PNG or JPEG files to caption, with a model that sees images",
                    .many = true},
+                  {"folder", "FOLDER",
+                   "in place of --image: all in a folder, at any depth, by path"},
+                  {"json", "", "of images: print an object a line"},
                   {"prompt", "TEXT", "what to continue; empty: from the token that begins a text"},
                   {"max-new-tokens", "N", "tokens to add"},
                   {"temperature", "T", "divides the logits; 0: always the likeliest token"},

@@ -11,6 +11,7 @@ int run_predict(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const std::vector<std::string>& words = arguments.positionals();
   PredictOptions options{.images = {words.begin() + 1, words.end()},
+                         .folder = arguments.value("folder"),
                          .text = arguments.value("text"),
                          .text_pair = arguments.value("text-pair"),
                          .file = arguments.value("file"),
@@ -41,11 +42,14 @@ CliCommand predict_command() {
           "folder of a Hugging Face model, as export writes it.\n"
           "Each IMAGE is a PNG or JPEG file. It is resized, its centre is cut out, and pixels\n"
           "are normalized as in the run's evaluation; colours become grey, or grey becomes\n"
-          "colours, as the model takes them.\n"
+          "colours, as the model takes them. An image that cannot be read is named on standard\n"
+          "error; the others are answered, and the command ends with 3.\n"
           "Texts are --text, or those of a file, one JSON object a line; answers are in their\n"
           "order, and none depends on the other texts. A text that is longer than the model's\n"
           "context is cut; its perplexity is that of all its tokens, in windows.\n",
-      .options = {{"text", "TEXT", "classify this text"},
+      .options = {{"folder", "FOLDER",
+                   "in place of images: all in a folder, at any depth, by path"},
+                  {"text", "TEXT", "classify this text"},
                   {"text-pair", "TEXT", "the second text of a pair"},
                   {"file", "FILE", "classify the texts of JSON Lines"},
                   {"text-field", "NAME", "of the file; as in the run's data unless given"},

@@ -227,7 +227,7 @@ class TextDay(EndToEndTest):
                 ((self.classifier, "--fill-mask", "--text", "a"), 2,
                  f"{self.classifier}: its model takes labelled_tokens, and so cannot fill masks"),
                 ((self.classifier,), 2,
-                 "nothing to predict: give images, or --text TEXT, or --file FILE.jsonl"),
+                 "nothing to predict: give images, or --folder FOLDER of images, or --text TEXT, or --file FILE.jsonl"),
                 ((self.classifier, "--text", "a", "--file", bad), 2, "--text and --file exclude each other")):
             with self.subTest(words=words[1:]):
                 outcome = self.lockstep("predict", *words)

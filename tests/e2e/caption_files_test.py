@@ -3,9 +3,11 @@ captions an image, killed and resumed, evaluated with every caption, told of fil
 import json
 import re
 
+import h5py
+
 import lockstep_runs
 import made_data
-from lockstep_runs import EndToEndTest
+from lockstep_runs import EndToEndTest, Run
 
 STEPS = 12
 CAPTIONS = (("a {}",), ("the digit {}", "one {} on paper"), ("it is a {} that somebody drew",))
@@ -139,6 +141,32 @@ class OneHash(CaptionFiles):
         self.assert_fails(self.lockstep("predict", run.path, "--folder", images), 2,
                           f"{run.path} was trained on captions data, model 'vit_gpt2': it cannot predict classes of "
                           "images; generate captions them")
+
+
+class FromRuns(CaptionFiles):
+    def test_the_decoders_tokenizer_is_taken_with_its_run(self):
+        text = self.folder / "more_words.txt"
+        text.write_text(5 * (self.folder / "words.txt").read_text())
+        speaks = Run(self.folder, "speaks", {
+            "model.name": "gpt2", "model.n_layer": 1, "model.n_head": 2, "model.n_embd": 32, "model.n_positions": 40,
+            "tokenizer.type": "file", "tokenizer.path": str(self.tokenizer),
+            "data.type": "text", "data.path": str(text), "training.max_steps": 2,
+            "training.global_batch_size": 4, "training.micro_batch_size": 4, "optimizer.learning_rate": 1e-3})
+        speaks.train()
+        config = {key: value for key, value in self.config(training__max_steps=2).items()
+                  if not key.startswith(("tokenizer.", "model.decoder."))}
+        run = Run(self.folder, "sees", config | {"model.decoder.from_pretrained": str(speaks.path)})
+        run.train()
+        with h5py.File(run.checkpoint(2)) as mine, h5py.File(speaks.checkpoint(2)) as theirs:
+            self.assertEqual(mine["trainer/tokenizer"][()].tobytes(), theirs["trainer/tokenizer"][()].tobytes())
+            self.assertEqual(mine["model/decoder.transformer.wte.weight"].shape,
+                             theirs["model/wte.weight"].shape)
+        # A vocabulary of its own is matched by the text of tokens.
+        other = self.folder / "other.json"
+        words = ("prepare", "tokenizer", self.folder / "words.txt", "--type", "bpe", "--vocab-size", "280")
+        self.assertEqual(self.lockstep(*words, "--output", other).code, 0)
+        outcome = run.train("tokenizer.type=file", f"tokenizer.path={other}", "model.decoder.vocab_size=0")
+        self.assertRegex(outcome.text, r"'decoder.transformer.wte.weight' by the text of tokens: \d+ of \d+ rows")
 
 
 class Refused(CaptionFiles):

@@ -138,6 +138,24 @@ class Folders(CaptionerTest):
         both = Run(self.folder, "both", config | {"model.from_pretrained": str(self.folder / "hub_whole")})
         self.assertIn("'model.encoder.from_pretrained' and 'model.from_pretrained' both give its weights; keep one",
                       both.train(expect=2).text)
+        # Runs and checkpoints of ours give the same, without a folder in between.
+        of_runs = Run(self.folder, "of_runs", config | {"model.encoder.from_pretrained": str(vit.path),
+                                                        "model.decoder.from_pretrained": str(gpt2.checkpoint(2))})
+        outcome = of_runs.train("training.max_steps=0")
+        self.assertEqual(of_runs.hash(0), run.hash(0))
+        for source in (vit.checkpoint(2), gpt2.checkpoint(2)):
+            self.assertIn(f"weights from {source}: ", outcome.text)
+        sizes = self.lockstep("ckpt", "inspect", of_runs.path).text
+        self.assertIn("hidden_size: 24", sizes)
+        self.assertIn("n_positions: 20", sizes)
+        for key, source, what in (("encoder", gpt2, "a run of model 'gpt2', but this part of the model is a 'vit'"),
+                                  ("decoder", vit, "a run of model 'vit', but this part of the model is a 'gpt2'"),
+                                  ("decoder", None, "no such run, checkpoint or folder")):
+            path = source.path if source else self.folder / "nowhere"
+            other = Run(self.folder, "refused", config | {f"model.{key}.from_pretrained": str(path)})
+            self.assertIn(f"'model.{key}.from_pretrained' {path}: {what}", other.train(expect=2).text)
+        resized = of_runs.train("model.decoder.n_positions=16", "model.grow_positions=copy", "training.max_steps=0")
+        self.assertIn("'decoder.transformer.wpe.weight' from 20 to 16 positions", resized.text)
         # A run that goes on needs neither folder.
         for name in ("hub_vit", "hub_gpt2"):
             (self.folder / name).rename(self.folder / f"{name}_moved")

@@ -76,15 +76,18 @@ std::vector<std::string> InitialValues::describe() const {
 
 KnownData inherited_data(const LoadedConfig& loaded, const Config& config,
                          const Registry& registry) {
-  const std::string& source = config.model.init_from;
-  if (source.empty()) return {};
+  const std::vector<WeightFolder> sources = weight_folders(Schema(registry), config);
+  if (sources.empty()) return {};
   const DataNeeds needs = registry.needs(config.model);
   const bool has_classes = needs.inputs == "labelled_tokens";
   KnownData out;
-  if (is_hub_folder(source)) {
-    if (has_classes) out.classes = hub_classes(source);
-  } else {
-    const CheckpointReader file = open_checkpoint(source);
+  for (const WeightFolder& source : sources) {
+    if (!brings_texts(source)) continue;
+    if (is_hub_folder(source.path)) {
+      if (has_classes) out.classes = hub_classes(source.path);
+      continue;
+    }
+    const CheckpointReader file = open_checkpoint(source.path);
     if (!loaded.origins.contains("tokenizer.type") && !registry.at(config.data).brings_tokenizer)
       out.tokenizer_json = file.trainer().tokenizer;
     const auto facts = saved_sample_facts(file.trainer().samples, file.path());

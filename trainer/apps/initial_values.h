@@ -35,8 +35,9 @@ class InitialValues {
   std::vector<std::shared_ptr<const Pretrained>> parts_;
 };
 
-/// What model.init_from says of the data: a run's tokenizer, unless the config gives another or the
-/// data brings its own, and the names of the labels of texts, if they are as many as the model has.
+/// What model.init_from and its like say of the data: a run's tokenizer, unless the config gives
+/// another or the data brings its own, and the names of the labels of texts, if they are as many as
+/// the model has.
 /// Error kCheckpoint as open_checkpoint().
 KnownData inherited_data(const LoadedConfig& loaded, const Config& config,
                          const Registry& registry);

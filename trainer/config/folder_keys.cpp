@@ -1,5 +1,7 @@
 #include "trainer/config/folder_keys.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -87,6 +89,10 @@ std::vector<WeightFolder> weight_folders(const Schema& schema, const Config& con
   return out;
 }
 
+bool brings_texts(const WeightFolder& folder) {
+  return folder.part.empty() || !folder.format.sees_images;
+}
+
 void clear_weight_folders(const Schema& schema, Config& config) {
   config.model.init_from.clear();
   const HubFormat* format = hub_of(schema, config);
@@ -166,12 +172,29 @@ FolderKeys take_hub_keys(const Schema& schema, const WeightFolder& folder,
   return std::move(keys.out);
 }
 
+/// Whether it is of a model that may see images.
+bool brings_images(const WeightFolder& folder) {
+  return folder.part.empty() || folder.format.sees_images;
+}
+
 /// Whether models have the same keys by the same names: BERT and its classifier, for example.
 bool are_one_family(const Registry& registry, const ModelConfig& a, const ModelConfig& b) {
   if (a.name == b.name) return true;
   const ModelRow &first = registry.at(a), &second = registry.at(b);
   return first.hub && second.hub && !first.hub->model_type.empty() &&
          first.hub->model_type == second.hub->model_type;
+}
+
+/// A part has the sizes of what it begins with: a run of another model says nothing of them.
+void check_family_of_part(const Registry& registry, const WeightFolder& source,
+                          const ModelConfig& theirs) {
+  std::vector<std::string> fitting;
+  for (const ModelRow& model : registry.models())
+    if (model.hub && model.hub->model_type == source.format.model_type)
+      fitting.push_back(model.name);
+  LS_USER_CHECK(std::ranges::find(fitting, theirs.name) != fitting.end(),
+                "'{}' {}: a run of model '{}', but this part of the model is a '{}'", source.key,
+                source.path, theirs.name, fmt::join(fitting, "' or '"));
 }
 
 FolderKeys take_run_keys(const Schema& schema, const WeightFolder& source,
@@ -184,17 +207,24 @@ FolderKeys take_run_keys(const Schema& schema, const WeightFolder& source,
   const Config theirs =
       parse_config(file.config_yaml(), file.path() + ": the saved config", schema.registry())
           .config;
-  if (keys.wants_tokenizer()) config.tokenizer = theirs.tokenizer;
-  if (!are_one_family(schema.registry(), theirs.model, config.model)) return std::move(keys.out);
+  if (brings_texts(source) && keys.wants_tokenizer()) config.tokenizer = theirs.tokenizer;
+  if (!source.part.empty())
+    check_family_of_part(schema.registry(), source, theirs.model);
+  else if (!are_one_family(schema.registry(), theirs.model, config.model))
+    return std::move(keys.out);
+  const std::string prefix = "model." + source.part;
   const auto has_image_key = [&](const std::string& path) {
     return std::ranges::find(kImageKeys, path, [](const auto& pair) { return pair.first; }) !=
            kImageKeys.end();
   };
   const std::vector<WeightFolder> folders = weight_folders(schema, theirs);
   for (const ConfigKey& key : schema.keys()) {
-    if (key.row == nullptr || (key.section != "model" && !has_image_key(key.path))) continue;
-    if (schema.find(key.path, config) != &key) continue;
-    const ConfigKey* other = schema.find(key.path, theirs);
+    const bool is_of_model = key.path.starts_with(prefix);
+    const bool is_of_images = has_image_key(key.path) && brings_images(source);
+    if (key.row == nullptr || (!is_of_model && !is_of_images)) continue;
+    if (schema.find(key.path, config) != &key || key.path == source.key) continue;
+    const ConfigKey* other =
+        schema.find(is_of_model ? "model." + key.path.substr(prefix.size()) : key.path, theirs);
     const bool is_folder =
         std::ranges::find(folders, key.path, &WeightFolder::key) != folders.end();
     if (other == nullptr || other->row == nullptr || is_folder) continue;
@@ -208,8 +238,7 @@ FolderKeys take_run_keys(const Schema& schema, const WeightFolder& source,
 FolderKeys take_folder_keys(const Schema& schema, const WeightFolder& folder,
                             const std::function<bool(std::string_view path)>& is_given,
                             Config& config) {
-  if (is_hub_folder(folder.path) || !folder.part.empty())
-    return take_hub_keys(schema, folder, is_given, config);
+  if (is_hub_folder(folder.path)) return take_hub_keys(schema, folder, is_given, config);
   return take_run_keys(schema, folder, is_given, config);
 }
 

@@ -330,13 +330,10 @@ class ConfigLoader {
     const bool may_be_gone =
         folder_ == Folder::kMayBeGone || out_.config.checkpoint.resume != "none";
     std::error_code error;
-    const bool is_there = folder.part.empty() ? std::filesystem::exists(folder.path, error)
-                                              : std::filesystem::is_directory(folder.path, error);
-    if (!is_there) {
-      std::string problem =
-          as_written(fmt::format("'{}' {}: no such {}", folder.key, folder.path,
-                                 folder.part.empty() ? "run, checkpoint or folder" : "folder"),
-                     folder.key);
+    if (!std::filesystem::exists(folder.path, error)) {
+      std::string problem = as_written(
+          fmt::format("'{}' {}: no such run, checkpoint or folder", folder.key, folder.path),
+          folder.key);
       out_.missing_folder = fmt::format("{}: {}", out_.where(folder.key), problem);
       if (!may_be_gone) report(blame(folder.key), std::move(problem));
     } else {

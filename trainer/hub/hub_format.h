@@ -51,12 +51,14 @@ using HubValues = std::map<std::string, HubValue>;
 
 struct HubFormat;
 
-/// A part of a model that can start from the folder of another model, which the config's key
+/// A part of a model that can start from another model, whose folder or run the config's key
 /// `model.SECTION.from_pretrained` names. The part's keys begin with "SECTION.", and so do the
 /// names of its parameters.
 struct HubPart {
-  std::string section;    ///< of the config below `model`
-  HubFormat (*format)();  ///< of the other model's folders, with `read` to this model's names
+  std::string section;  ///< of the config below `model`
+  /// Of the other model's folders, with `read` from their names, and from the other model's own, to
+  /// this model's.
+  HubFormat (*format)();
 };
 
 /// How the hub's folders of a model are read and written.

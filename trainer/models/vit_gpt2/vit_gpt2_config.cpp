@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "trainer/hub/hub_config.h"
+#include "trainer/hub/weight_source.h"
 
 namespace lockstep {
 namespace {
@@ -32,13 +32,15 @@ std::vector<Key> VitGpt2Config::keys() {
     out.push_back(
         {.name = name,
          .member = std::move(member),
-         .doc = fmt::format("Hugging Face folder of {}, whose weights and sizes a new run "
-                            "takes, as model.init_from does for the whole model.",
+         .doc = fmt::format("Hugging Face folder, run or checkpoint of {}. A new run takes its "
+                            "weights and sizes, as model.init_from does for the whole model.",
                             doc),
          .may_be_empty = true,
          .per_rank = true,
          .file = true,
-         .files_in = [](const std::string& path, const void*) { return hub_files(path); }});
+         .files_in = [](const std::string& path, const void*) {
+           return weight_source_files(path);
+         }});
   };
   add_half(nested<&VitGpt2Config::encoder>("encoder", VitConfig::keys()), out);
   folder("encoder.from_pretrained", bind<&VitGpt2Config::encoder_folder>(),

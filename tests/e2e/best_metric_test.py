@@ -1,7 +1,26 @@
-"""The best checkpoint is that of the metric that is watched now, whatever was watched before."""
+"""The best checkpoint is that of the metric that is watched now, whatever was watched before; evaluations that are not
+finite are told of."""
 import re
 
-from lockstep_runs import EndToEndTest, Run, image_data, main
+from lockstep_runs import EndToEndTest, Run, image_data, main, small_mlp
+
+
+class NonfiniteEvaluations(EndToEndTest):
+    def test_a_run_says_at_its_end_that_evaluations_were_not_finite(self):
+        config = small_mlp(training__max_steps=6, training__on_nonfinite="skip", training__max_skipped_steps=0,
+                           eval__interval=2, optimizer__name="sgd", optimizer__learning_rate=1e25)
+        # Whether it saves, and so refuses the state with code 5, or not.
+        for ranks, overrides, code in ((None, [], 5), (2, ["checkpoint.save_interval=-1"], 0)):
+            run = Run(self.folder, f"blown_up_{ranks}", config)
+            outcome = run.train(*overrides, ranks=ranks, expect=code)
+            lines = [line for line in outcome.text.splitlines() if "not finite in" in line]
+            self.assertEqual(len(lines), 1, outcome)
+            self.assertRegex(lines[0], r"warning: eval/loss was (nan|inf) at step 2, and not finite in 3 of 3 evaluations: "
+                             r".*optimizer\.learning_rate.*training\.gradient_clip_norm")
+            self.assertGreater(outcome.text.index("not finite in"), outcome.text.index("progress: 4/6"))
+            self.assertEqual([record["eval/loss"] for record in run.metrics() if "eval/loss" in record], [None] * 3)
+        calm = Run(self.folder, "calm", config)
+        self.assertNotIn("not finite in", calm.train("optimizer.learning_rate=0.01").text)
 
 
 class BestMetric(EndToEndTest):

@@ -145,6 +145,29 @@ class Sweep(EndToEndTest):
             self.assertIn(message, outcome.err)
         self.assertEqual([path.name for path in folder.iterdir()], ["small.yaml"])
 
+    def test_a_metric_that_no_run_will_have_is_refused(self):
+        yaml, folder = self.yaml("measured", eval__metrics=["f1_macro"])
+        for metric in ("eval/los", "train/f1_macro", "train/top5", "eval/perplexity", "bleu4"):
+            outcome = self.sweep(yaml, folder, "run.seed=1,2", "--metric", metric).wait()
+            self.assert_fails(outcome, 2, f"--metric {metric}: its runs will not measure it; they have train/loss, "
+                              "train/accuracy, eval/loss, eval/accuracy, eval/top5, "
+                              "eval/f1_macro, and what every run has: lr, grad_norm, perf/step_ms (metrics.jsonl)")
+            self.assertEqual(outcome.out, "")
+        self.assertEqual([path.name for path in folder.iterdir()], ["small.yaml"])
+        for metric in ("eval/f1_macro", "eval/accuracy", "train/accuracy", "perf/step_ms"):
+            outcome = self.sweep(yaml, folder, "run.seed=1,2", "--metric", metric, "--dry-run").wait()
+            self.assertEqual(outcome.code, 0, outcome)
+        outcome = self.sweep(yaml, folder, "run.seed=1,2", "logging.interval=2", "--metric", "train/loss_last",
+                             "--dry-run").wait()
+        self.assertEqual(outcome.code, 0, outcome)
+        # All that is promised is there.
+        outcome = self.sweep(yaml, folder, "run.seed=1,2", "--metric", "eval/f1_macro").wait()
+        self.assertEqual(outcome.code, 0, outcome)
+        measured = {key for line in (folder / "small-sweep" / "01-seed=1" / "metrics.jsonl").open()
+                    for key in json.loads(line)}
+        self.assertLessEqual({"train/loss", "train/accuracy", "eval/loss", "eval/accuracy",
+                              "eval/top5", "eval/f1_macro", "lr", "grad_norm", "perf/step_ms"}, measured)
+
 
 if __name__ == "__main__":
     main()

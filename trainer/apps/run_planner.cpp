@@ -9,11 +9,13 @@
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "data/length_buckets.h"
+#include "trainer/apps/caption_metrics.h"
 #include "trainer/apps/from_config.h"
 #include "trainer/registry/open_data.h"
 #include "trainer/registry/registry.h"
 #include "trainer/task/batch_types.h"
 #include "trainer/task/model.h"
+#include "trainer/telemetry/record.h"
 #include "trainer/train/averaged_weights.h"
 #include "trainer/train/checkpoint_writer.h"
 #include "trainer/train/training_step.h"
@@ -39,9 +41,8 @@ Batch phantom_batch(Engine& engine, const BatchTypes& batch) {
 }
 
 /// The step's results must live until it is cut: what nobody holds is no output.
-std::shared_ptr<const CompiledStep> plan_training(const Config& config, Engine& engine,
-                                                  TrainingState& state, const LossFunction& loss,
-                                                  const BatchTypes& batch) {
+StepNumbers record_training(const Config& config, Engine& engine, TrainingState& state,
+                            const LossFunction& loss, const BatchTypes& batch) {
   give_phantoms(state, engine);
   const Batch fields = phantom_batch(engine, batch);
   const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "micro_batch"),
@@ -49,24 +50,48 @@ std::shared_ptr<const CompiledStep> plan_training(const Config& config, Engine& 
   UpdateOptions update;
   update.clip_norm = config.training.gradient_clip_norm;
   update.stop_at_nonfinite = config.training.on_nonfinite == OnNonfinite::kStop;
-  const StepNumbers live = record_step(state, loss, fields, inputs, update);
+  return record_step(state, loss, fields, inputs, update);
+}
+
+std::shared_ptr<const CompiledStep> plan_training(const Config& config, Engine& engine,
+                                                  TrainingState& state, const LossFunction& loss,
+                                                  const BatchTypes& batch) {
+  const StepNumbers live = record_training(config, engine, state, loss, batch);
   return engine.compile_pending();
+}
+
+Loss record_evaluated(const Config& config, Engine& engine, TrainingState& state,
+                      const LossFunction& loss, const BatchTypes& batch) {
+  give_phantoms(state, engine);
+  const AveragedWeights averaged(state);
+  const Batch fields = phantom_batch(engine, batch);
+  return record_evaluation(loss, fields, state.compute_dtype,
+                           config.eval.metrics.empty() ? LossOutputs::kDrop : LossOutputs::kKeep);
 }
 
 std::shared_ptr<const CompiledStep> plan_evaluation(const Config& config, Engine& engine,
                                                     TrainingState& state, const LossFunction& loss,
                                                     const BatchTypes& batch) {
-  give_phantoms(state, engine);
-  const AveragedWeights averaged(state);
-  const Batch fields = phantom_batch(engine, batch);
-  const Loss live =
-      record_evaluation(loss, fields, state.compute_dtype,
-                        config.eval.metrics.empty() ? LossOutputs::kDrop : LossOutputs::kKeep);
+  const Loss live = record_evaluated(config, engine, state, loss, batch);
   return engine.compile_pending();
+}
+
+BatchTypes types_of_step(const Config& config, const DatasetPtr& data) {
+  const Padding padding =
+      step_padding(padding_of(config.data), *data, training_sampler(config, data)).padding;
+  return train_batch_types(*data, padding, config.batch.micro_batch_size);
 }
 
 bool evaluates(const Config& config, const DataSource& data) {
   return config.eval.interval > 0 && data.validation != nullptr;
+}
+
+BatchTypes types_of_evaluation(const Config& config, const Dataset& data) {
+  const std::int64_t samples =
+      config.eval.batch_size > 0 ? config.eval.batch_size : config.batch.micro_batch_size;
+  const Padding padding =
+      evaluation_padding(padding_of(config.data), data, samples, config.eval.max_batches);
+  return eval_batch_types(data, padding, samples);
 }
 
 std::int64_t bytes_of_slots(TrainingState& state) {
@@ -146,10 +171,7 @@ PlannedRun RunPlanner::plan(const Config& given) {
   const std::unique_ptr<Model> model = registry_.make_model(config.model, {data_.vocab_size});
   TrainingState state = make_training_state(config, registry_, *model);
   const LossFunction loss = std::cref(*model);
-  const Padding padding =
-      step_padding(padding_of(config.data), *data_.train, training_sampler(config, data_.train))
-          .padding;
-  const BatchTypes fields = train_batch_types(*data_.train, padding, config.batch.micro_batch_size);
+  const BatchTypes fields = types_of_step(config, data_.train);
   PlannedRun out;
   out.device = rank_->device_options;
   out.device_prefetch = config.data.device_prefetch_size;
@@ -165,15 +187,37 @@ PlannedRun RunPlanner::plan(const Config& given) {
   out.tokens_per_sample = data_.tokens_per_sample;
   out.step = plan_training(config, engine, state, loss, fields);
   if (!evaluates(config, data_)) return out;
-  const std::int64_t samples =
-      config.eval.batch_size > 0 ? config.eval.batch_size : config.batch.micro_batch_size;
-  const BatchTypes types =
-      eval_batch_types(*data_.validation,
-                       evaluation_padding(padding_of(config.data), *data_.validation, samples,
-                                          config.eval.max_batches),
-                       samples);
+  const BatchTypes types = types_of_evaluation(config, *data_.validation);
   out.evaluation_batch_bytes = batch_bytes(types);
   out.evaluation = plan_evaluation(config, engine, state, loss, types);
+  return out;
+}
+
+std::vector<std::string> RunPlanner::metrics(const Config& given) {
+  const Config config = with_classes_of(data_, given, registry_);
+  const std::unique_ptr<Model> model = registry_.make_model(config.model, {data_.vocab_size});
+  TrainingState state = make_training_state(config, registry_, *model);
+  const LossFunction loss = std::cref(*model);
+  Engine& engine = rank_->engine;
+  std::vector<std::string> out{fmt::format("train/{}", kLoss)};
+  {
+    const StepNumbers step =
+        record_training(config, engine, state, loss, types_of_step(config, data_.train));
+    for (const std::string& name : step.metrics) out.push_back("train/" + name);
+  }
+  engine.context().discard();
+  if (config.logging.interval > 1) out.push_back(fmt::format("train/{}", kLossLast));
+  if (!evaluates(config, data_)) return out;
+  out.push_back("eval/loss");
+  {
+    const Loss evaluated = record_evaluated(config, engine, state, loss,
+                                            types_of_evaluation(config, *data_.validation));
+    for (const auto& [name, ratio] : evaluated.metrics) out.push_back("eval/" + name);
+  }
+  engine.context().discard();
+  for (const std::string& name : config.eval.metrics) out.push_back("eval/" + name);
+  if (config.eval.generate.max_samples > 0)
+    for (const std::string_view name : kCaptionMetrics) out.push_back(fmt::format("eval/{}", name));
   return out;
 }
 

@@ -27,6 +27,10 @@ class RunPlanner {
   /// Errors of the model, and of steps that cannot be split.
   PlannedRun plan(const Config& given);
 
+  /// Names of what the run measures of its losses, as metrics.jsonl has them: "train/loss",
+  /// "eval/accuracy". Records a step and an evaluation, and compiles nothing.
+  std::vector<std::string> metrics(const Config& given);
+
   const DataSource& data() const { return data_; }
 
  private:

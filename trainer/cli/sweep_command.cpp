@@ -1,9 +1,13 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <ostream>
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
+#include "trainer/apps/run_planner.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/exit_codes.h"
 #include "trainer/run/run_lock.h"
@@ -11,6 +15,7 @@
 #include "trainer/sweep/plan.h"
 #include "trainer/sweep/run_sweep_points.h"
 #include "trainer/sweep/sweep_text.h"
+#include "trainer/telemetry/record.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +43,29 @@ SweepRequest request_of(const CommandCall& call) {
                                  out.name.find('/') == std::string::npos),
       "--name must be the name of a folder inside run.dir, not '{}'", out.name);
   return out;
+}
+
+/// Error kUsage for a metric that the runs will not have. What cannot be known without starting
+/// them is not asked here: a first point that cannot open its data says so when it runs.
+void check_metric_of_points(const CommandCall& call, const SweepRequest& request,
+                            const SweepPlan& plan) {
+  TelemetryRecord record;
+  const bool is_of_speed =
+      set_field(record, request.metric, 0) && record.evaluations.empty() && record.train.empty();
+  if (is_of_speed) return;
+  std::vector<std::string> names;
+  try {
+    const Config config =
+        load_config(request.config, call.registry, plan.points.front().overrides).config;
+    names = planner_for_unknown_device(config, call.registry).metrics(config);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInternal) throw;
+    return;
+  }
+  LS_USER_CHECK(std::ranges::find(names, request.metric) != names.end(),
+                "--metric {}: its runs will not measure it; they have {}, and what every run has: "
+                "lr, grad_norm, perf/step_ms (metrics.jsonl)",
+                request.metric, fmt::join(names, ", "));
 }
 
 /// The journal of a sweep that goes on, or of one that begins.
@@ -77,6 +105,7 @@ int run_sweep_command(const CommandCall& call) {
   jobs.at_once = static_cast<int>(arguments.integer("jobs", 1, kMostJobs).value_or(1));
   jobs.ranks = static_cast<int>(arguments.integer("ranks", 1, kMostJobs).value_or(1));
   const SweepPlan plan = plan_sweep(request, call.registry);
+  if (!read_journal(plan.folder)) check_metric_of_points(call, request, plan);
   if (arguments.has("dry-run")) {
     for (const PlannedPoint& point : plan.points) call.out << point.name << "\n";
     return 0;

@@ -210,6 +210,7 @@ void TrainingRun::finish_all() {
 
 void TrainingRun::end_run() {
   finish_all();
+  nonfinite_evaluations_.end(runtime_.log(), spec_.settings_of);  // a save may refuse the state
   const bool saves =
       spec_.folder &&
       (stops_.agreed() ? saves_.has_time() : spec_.options.checkpoint.save_interval >= 0);

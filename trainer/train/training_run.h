@@ -14,6 +14,7 @@
 #include "trainer/job/rank_runtime.h"
 #include "trainer/train/data_loader.h"
 #include "trainer/train/evaluate.h"
+#include "trainer/train/nonfinite_evaluations.h"
 #include "trainer/train/nonfinite_steps.h"
 #include "trainer/train/plateau.h"
 #include "trainer/train/rehearsed_deaths.h"
@@ -117,6 +118,7 @@ class TrainingRun {
   std::unique_ptr<StepBatches> batches_;     ///< null: no step is requested
   StepsInFlight in_flight_;
   NonFiniteSteps nonfinite_;
+  NonfiniteEvaluations nonfinite_evaluations_;
   std::int64_t finished_step_ = -1;  ///< the last one whose update is known to be good
   bool warned_ = false;              ///< a rank has warnings for the console
   bool warned_of_loss_ = false;

@@ -30,6 +30,8 @@ std::optional<Evaluation> TrainingRun::evaluate(
   for (const auto& [metric, value] : result.metrics)
     named[fmt::format("{}/{}", name, metric)] = value;
   log_.add_evaluation(steps_done(), named);
+  if (const auto mean = result.metrics.find("loss"); mean != result.metrics.end())
+    nonfinite_evaluations_.add(steps_done(), name + "/loss", mean->second);
   if (name == "eval") {
     state_.progress.evaluated_step = steps_done();
     judge(result);

@@ -65,20 +65,16 @@ class ImageFolders(EndToEndTest):
         crop = {"data__random_resized_crop": True, "data__crop_scale": [0.5, 1.0]}
         changes = {**crop, "data__interpolation": "bicubic", "data__shift": 2, "data__horizontal_flip": 0.5,
                    "data__mixup": 0.4, "data__label_smoothing": 0.1}
-        expected = self.trained_hash("alone", **changes)
-        self.assertEqual(self.trained_hash("workers_4", "data.loader_workers=4", **changes), expected)
-        self.assertEqual(self.trained_hash("ranks_2", "data.loader_workers=4", ranks=2, **changes), expected)
-        self.assertEqual(self.trained_hash("ranks_4", ranks=4, **changes), expected)
-        self.assertNotEqual(self.trained_hash("unmixed", **(changes | {"data__mixup": 0})), expected)
-        self.assertNotEqual(self.trained_hash("sharp", **(changes | {"data__label_smoothing": 0})), expected)
-
-        killed = self.run_of("killed", **changes, checkpoint__save_interval=4, checkpoint__keep_last=99)
-        killed.kill_a_rank()
-        for step in killed.checkpoint_steps()[1:]:
-            killed.checkpoint(step).unlink()
-        outcome = killed.train(f"training.max_steps={STEPS}", resume="auto", ranks=4)
-        self.assertIn("at step 4", outcome.out)
-        self.assertEqual(killed.hash(STEPS), expected)
+        moved = self.run_of("moved", **changes, checkpoint__save_interval=8)  # behind the first epoch, of 6.25 steps
+        last = moved.kill_a_rank("data.loader_workers=4")
+        for ranks, workers in ((4, 1), (None, 4)):
+            last += 7  # into another epoch
+            moved.train(f"training.max_steps={last}", f"data.loader_workers={workers}", ranks=ranks, resume="auto")
+        steps = f"training.max_steps={last}"
+        expected = self.trained_hash("alone", steps, **changes)
+        self.assertEqual(moved.hash(last), expected)
+        self.assertNotEqual(self.trained_hash("unmixed", steps, **(changes | {"data__mixup": 0})), expected)
+        self.assertNotEqual(self.trained_hash("sharp", steps, **(changes | {"data__label_smoothing": 0})), expected)
 
     def test_broken_images(self):
         broken = self.files[7]

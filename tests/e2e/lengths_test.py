@@ -33,59 +33,50 @@ WAYS = {
 }
 
 
-class OneHashOfLengths(EndToEndTest):
+class OneHash(EndToEndTest):
+    """A run is killed on 2 ranks and goes on with 4 and with 1: it is what it is alone."""
+
     kill_after_s = 0
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        path = documents(cls.folder)
-        cls.configs = {way: varying(path, **changes) for way, changes in WAYS.items()}
-        cls.references = {}
-        for way, config in cls.configs.items():
-            cls.references[way] = Run(cls.folder, f"{way}_reference", config)
-            cls.references[way].train()
+    def moved(self, name, config, *overrides, interval, victim=1):
+        """`interval`: of saves. `overrides` hold on several ranks. The run alone."""
+        run, whole = (Run(self.folder, f"{name}_{which}", config) for which in ("moved", "whole"))
+        job = run.start("training.max_steps=1000000", *overrides, ranks=2)
+        job.wait_until(run.checkpoint_steps, "a commit")
+        job.signal_rank(victim, signal.SIGKILL)
+        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
+        steps = run.checkpoint_steps()[-1]
+        for ranks in (4, 1):
+            steps = max(steps + interval, STEPS if ranks == 1 else 0)
+            run.train(f"training.max_steps={steps}", *(overrides if ranks > 1 else ()), ranks=ranks, resume="auto")
+        whole.train(f"training.max_steps={steps}")
+        self.assertEqual(run.checkpoint_steps()[-1], steps)
+        self.assertEqual(run.hash(), whole.hash())
+        self.assertEqual(len(whole.column("train/loss")), steps)
+        for column in ("train/loss", "eval/loss", "eval/accuracy"):
+            self.assertEqual(run.column(column), whole.column(column))
+        return whole
 
-    def assert_same(self, name, *overrides, ranks=None):
-        for way, reference in self.references.items():
+    def assert_learns(self, run):
+        losses = run.column("train/loss")[:STEPS]
+        self.assertLess(sum(losses[-5:]), sum(losses[:5]))
+
+
+class OneHashOfLengths(OneHash):
+    def test_ranks_workers_and_kills(self):
+        path = documents(self.folder)
+        hashes = set()
+        for victim, (way, changes) in enumerate(WAYS.items()):
             with self.subTest(way=way):
-                run = Run(self.folder, f"{way}_{name}", self.configs[way])
-                run.train(*overrides, ranks=ranks)
-                self.assertEqual(run.hash(), reference.hash())
-                self.assertEqual(run.column("train/loss"), reference.column("train/loss"))
-
-    def test_lengths_differ_between_the_ways(self):
-        self.assertEqual(len({run.hash() for run in self.references.values()}), 2)
-
-    def test_1_2_and_4_ranks(self):
-        for ranks in (1, 2, 4):
-            self.assert_same(f"ranks_{ranks}", ranks=ranks)
-
-    def test_loader_workers(self):
-        self.assert_same("workers", "data.loader_workers=4", "data.loader_prefetch_size=3", ranks=2)
-
-    def test_killed_and_resumed(self):
-        def check(way):
-            run = Run(self.folder, f"{way}_killed", self.configs[way])
-            for victim in (1, 0):
-                before = run.checkpoint_steps()
-                job = run.start("training.max_steps=1000000", "checkpoint.save_interval=5", ranks=2, resume="auto")
-                job.wait_until(lambda: run.checkpoint_steps() > before, "a commit")
-                job.signal_rank(victim, signal.SIGKILL)
-                self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
-            steps = run.checkpoint_steps()[-1] + 10
-            whole = Run(self.folder, f"{way}_whole", self.configs[way])
-            whole.train(f"training.max_steps={steps}")
-            run.train(f"training.max_steps={steps}", ranks=4, resume="auto")
-            self.assertEqual(run.hash(), whole.hash())
-
-        self.at_once(check, *WAYS)
+                config = varying(path, **changes, checkpoint__save_interval=6, checkpoint__keep_last=100_000)
+                whole = self.moved(way, config, "data.loader_workers=4", "data.loader_prefetch_size=3", interval=6,
+                                   victim=victim)
+                hashes.add(whole.hash(STEPS))
+        self.assertEqual(len(hashes), 2, "lengths differ between the ways")
 
 
-class OneHashOfMaskedTokens(EndToEndTest):
+class OneHashOfMaskedTokens(OneHash):
     """BERT on documents of every length, whole words of which are masked anew in each epoch."""
-
-    kill_after_s = 0
 
     def test_ranks_workers_kills_and_evaluations(self):
         path = documents(self.folder)
@@ -100,50 +91,25 @@ class OneHashOfMaskedTokens(EndToEndTest):
             "data.type": "documents", "data.path": str(path), "data.on_too_long": "truncate",
             "data.padding": "bucket", "data.max_buckets": 3, "data.group_by_length": 64,
             "data.mlm_whole_words": True,
-            "training.max_steps": STEPS, "training.global_batch_size": 16, "training.micro_batch_size": 2,
+            "training.global_batch_size": 16, "training.micro_batch_size": 2,
             "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
-            "eval.interval": STEPS, "eval.batch_size": 4,
+            "eval.interval": 5, "eval.batch_size": 4,
             "checkpoint.save_interval": 5, "logging.interval": 1, "logging.tensorboard": False,
         }
-        reference = Run(self.folder, "masked", config)
-        reference.train()
-        losses = reference.column("train/loss")
-        self.assertLess(sum(losses[-5:]), sum(losses[:5]))
-        for ranks in (2, 4):
-            run = Run(self.folder, f"masked_{ranks}", config)
-            run.train("data.loader_workers=3", ranks=ranks)
-            self.assertEqual(run.hash(), reference.hash())
-            self.assertEqual(run.column("eval/loss"), reference.column("eval/loss"))
-        killed, whole = (Run(self.folder, f"masked_{which}", config) for which in ("killed", "whole"))
-        to_the_end = (f"training.max_steps={killed.kill_a_rank() + 4}", "eval.interval=0")
-        killed.train(*to_the_end, ranks=4, resume="auto")
-        whole.train(*to_the_end)
-        self.assertEqual(killed.hash(), whole.hash())
+        whole = self.moved("masked", config, "data.loader_workers=3", interval=5)
+        self.assertGreaterEqual(len(whole.column("eval/loss")), 3, "one on each number of ranks")
+        self.assert_learns(whole)
 
 
-class OneHashOfPackedDocuments(EndToEndTest):
+class OneHashOfPackedDocuments(OneHash):
     """A GPT whose tokens see their own document only."""
-
-    kill_after_s = 0
 
     def test_ranks_workers_and_kills(self):
         config = varying(documents(self.folder), data__packing="within", data__on_too_long="error",
-                         training__max_steps=24, checkpoint__save_interval=4, eval__interval=24, eval__batch_size=3)
-        reference = Run(self.folder, "packed", config)
-        reference.train()
-        losses = reference.column("train/loss")
-        self.assertLess(sum(losses[-5:]), sum(losses[:5]))
-        for ranks in (2, 4):
-            run = Run(self.folder, f"packed_{ranks}", config)
-            run.train("data.loader_workers=3", ranks=ranks)
-            self.assertEqual(run.hash(), reference.hash())
-            for column in ("train/loss", "eval/loss", "eval/accuracy"):
-                self.assertEqual(run.column(column), reference.column(column))
-        killed, whole = (Run(self.folder, f"packed_{which}", config) for which in ("killed", "whole"))
-        to_the_end = (f"training.max_steps={killed.kill_a_rank() + 4}", "eval.interval=0")
-        killed.train(*to_the_end, ranks=4, resume="auto")
-        whole.train(*to_the_end)
-        self.assertEqual(killed.hash(), whole.hash())
+                         checkpoint__save_interval=4, eval__interval=4, eval__batch_size=3)
+        whole = self.moved("packed", config, "data.loader_workers=3", interval=4)
+        self.assertGreaterEqual(len(whole.column("eval/loss")), 3, "one on each number of ranks")
+        self.assert_learns(whole)
 
 
 class PaddedLengths(EndToEndTest):
@@ -176,7 +142,7 @@ class PaddedLengths(EndToEndTest):
         run = self.run_of("evaluated", data__padding="bucket", training__max_steps=5, eval__interval=5)
         run.train()
         lines = set()
-        for ranks in (None, 2, 3):
+        for ranks in (None, 3):  # on 2 and 4 while it trains: OneHashOfPackedDocuments
             outcome = Job(["eval", run.path], self.folder, ranks).wait()
             self.assertEqual(outcome.code, 0, str(outcome))
             lines.add(outcome.out.splitlines()[-1])

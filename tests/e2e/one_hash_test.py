@@ -11,6 +11,7 @@ import lockstep_runs
 from lockstep_runs import EndToEndTest, Job, Run, corpus, image_data, small_gpt, small_mlp
 
 STEPS = 60  # the schedule ends with them
+TINY_BUCKETS = "distributed.bucket_mb=0.01", "distributed.first_bucket_mb=0.005"
 ENDLESS = "training.max_steps=1000000"  # of a run that is to be killed
 
 
@@ -38,6 +39,8 @@ class OneHashOfGpt(EndToEndTest):
         cls.reference = Run(cls.folder, "reference", cls.config)
         cls.reference.train()
         cls.hash = cls.reference.hash()
+        cls.on_2_ranks = Run(cls.folder, "ranks_2", cls.config)
+        cls.on_2_ranks.train(ranks=2)
 
     def run_of(self, name):
         return Run(self.folder, name, self.config)
@@ -45,10 +48,13 @@ class OneHashOfGpt(EndToEndTest):
     def assert_same(self, name, *overrides, ranks=None):
         run = self.run_of(name)
         run.train(*overrides, ranks=ranks)
+        self.assert_is_reference(run)
+        return run
+
+    def assert_is_reference(self, run):
         self.assertEqual(run.checkpoint_steps()[-1], STEPS)
         self.assertEqual(run.hash(), self.hash)
         self.assertEqual(run.column("train/loss"), self.reference.column("train/loss"))
-        return run
 
     def test_the_reference_is_worth_comparing(self):
         losses = self.reference.column("train/loss")
@@ -66,30 +72,21 @@ class OneHashOfGpt(EndToEndTest):
         hashes = {self.hash, untrained.hash(), other_seed.hash(), without_dropout.hash()}
         self.assertEqual(len(hashes), 4, "the hash does not tell states apart")
 
-    def test_1_rank_under_mpirun(self):
-        self.assert_same("ranks_1", ranks=1)
-
     def test_2_ranks(self):
-        self.assert_same("ranks_2", ranks=2)
+        self.assert_is_reference(self.on_2_ranks)
 
-    def test_4_ranks(self):
-        self.assert_same("ranks_4", ranks=4)
+    def test_1_rank_under_mpirun_with_4_loader_workers(self):
+        self.assert_same("workers", "data.loader_workers=4", "data.loader_prefetch_size=3", ranks=1)
 
-    def test_4_loader_workers(self):
-        self.assert_same("workers", "data.loader_workers=4", "data.loader_prefetch_size=3")
-
-    def test_2_device_threads_and_a_deep_queue(self):
+    def test_2_device_threads_and_a_deep_queue_with_tiny_buckets(self):
         self.assert_same("threads", "device.threads=2", "device.queue_depth=4",
-                         "data.host_to_device_transfer_threads=2", ranks=2)
+                         "data.host_to_device_transfer_threads=2", *TINY_BUCKETS, ranks=2)
 
-    def test_tiny_buckets_with_and_without_overlap(self):
-        tiny = ("distributed.bucket_mb=0.01", "distributed.first_bucket_mb=0.005")
-        self.assert_same("overlap", *tiny, ranks=2)
-        self.assert_same("no_overlap", *tiny, "distributed.overlap=false", ranks=2)
+    def test_messages(self):
+        self.assert_same("messages", "distributed.allreduce=mpi", *TINY_BUCKETS, ranks=2)
 
-    def test_messages_and_shared_memory(self):
-        self.assert_same("messages", "distributed.allreduce=mpi", ranks=2)
-        self.assert_same("memory", "distributed.allreduce=shm", ranks=4)
+    def test_4_ranks_with_shared_memory_without_overlap(self):
+        self.assert_same("memory", "distributed.allreduce=shm", "distributed.overlap=false", *TINY_BUCKETS, ranks=4)
 
     def test_blocks_that_are_computed_again_in_less_memory(self):
         again = "model.gradient_checkpointing=true"
@@ -101,17 +98,26 @@ class OneHashOfGpt(EndToEndTest):
             foreseen.append(int(re.search(r"\n  total .*\((\d+) bytes\)\n", outcome.out)[1]))
         self.assertLess(foreseen[1], foreseen[0])
         self.assertEqual(max(run.column("memory/peak_bytes")), foreseen[1])
-        kept = self.run_of("kept")
-        kept.train("training.max_steps=5", ranks=2)
-        self.assertEqual(max(kept.column("memory/peak_bytes")), foreseen[0])
+        self.assertEqual(max(self.on_2_ranks.column("memory/peak_bytes")), foreseen[0])
 
     def test_resumed_on_another_number_of_ranks(self):
         run = self.run_of("moved")
         for ranks, steps in ((2, 20), (4, 40), (1, STEPS)):
             run.train(f"training.max_steps={steps}", ranks=ranks, resume="auto")
         self.assertEqual(run.checkpoint_steps(), [20, 40, STEPS])
-        self.assertEqual(run.hash(), self.hash)
-        self.assertEqual(run.column("train/loss"), self.reference.column("train/loss"))
+        self.assert_is_reference(run)
+
+    def test_bf16(self):
+        """The same in mixed precision; what is saved is f32."""
+        reference = self.run_of("bf16_reference")
+        reference.train("training.precision=bf16-mixed")
+        self.assertNotEqual(reference.hash(), self.hash)
+        moved = self.run_of("bf16_moved")
+        for ranks, steps, overrides in ((4, 20, TINY_BUCKETS), (2, 40, ["device.threads=2"]), (None, STEPS, [])):
+            moved.train("training.precision=bf16-mixed", f"training.max_steps={steps}", *overrides, ranks=ranks,
+                        resume="auto")
+        self.assertEqual(moved.hash(), reference.hash())
+        self.assertEqual(moved.column("train/loss"), reference.column("train/loss"))
 
     def test_killed_and_resumed(self):
         run = self.run_of("killed")
@@ -120,7 +126,7 @@ class OneHashOfGpt(EndToEndTest):
         self.kill(run, job, "rank 1")
         self.assertEqual(run.checkpoint_steps(), [], "meant to be before the first commit")
         self.kill_during_a_save(run)
-        for victim in ("rank 0", "mpirun", "rank 1"):
+        for victim in ("rank 0", "mpirun"):  # rank 1: OneHashOfAverages
             before = run.checkpoint_steps()
             job = run.start(ENDLESS, "checkpoint.save_interval=5", ranks=2, resume="auto")
             job.wait_until(lambda: run.checkpoint_steps() > before, "a commit")
@@ -152,73 +158,50 @@ class OneHashOfGpt(EndToEndTest):
         print(f"    killed {victim} {phase}{saving}; {len(run.metrics())} steps logged")
 
 
-class OneHashInBf16(EndToEndTest):
-    """The same in mixed precision; what is saved is f32."""
-
+class OneHashOfImages(EndToEndTest):
     kill_after_s = 0
 
-    def test_ranks_threads_resume_and_precision(self):
-        config = small_gpt(corpus(self.folder), training__max_steps=STEPS)
-        reference = Run(self.folder, "reference", config)
-        reference.train("training.precision=bf16-mixed")
-        in_fp32 = Run(self.folder, "fp32", config)
-        in_fp32.train()
-        self.assertNotEqual(reference.hash(), in_fp32.hash())
-        names = itertools.count()
-        for ranks, overrides in ((2, ["device.threads=2"]), (4, ["distributed.bucket_mb=0.01"])):
-            with self.subTest(ranks=ranks, overrides=overrides):
-                run = Run(self.folder, f"other_{next(names)}", config)
-                run.train("training.precision=bf16-mixed", *overrides, ranks=ranks)
-                self.assertEqual(run.hash(), reference.hash())
-                self.assertEqual(run.column("train/loss"), reference.column("train/loss"))
-        moved = Run(self.folder, "moved", config)
-        for ranks, steps in ((4, 20), (2, 40), (None, STEPS)):
-            moved.train("training.precision=bf16-mixed", f"training.max_steps={steps}", ranks=ranks,
-                        resume="auto")
-        self.assertEqual(moved.hash(), reference.hash())
+    def moved(self, name, config, least, *overrides):
+        """A run that is killed on 2 ranks with 4 loader workers and goes on with 4 ranks, then with the overrides alone
+        until step `least` at least, is what it is alone: the run alone, and its steps."""
+        moved, whole = (Run(self.folder, f"{name}_{which}", config) for which in ("moved", "whole"))
+        interval = config["checkpoint.save_interval"]
+        steps = moved.kill_a_rank("data.loader_workers=4")
+        for ranks, more in ((4, ()), (None, overrides)):
+            steps = steps + interval if ranks else max(steps + interval, least)
+            moved.train(f"training.max_steps={steps}", *more, ranks=ranks, resume="auto")
+        whole.train(f"training.max_steps={steps}")
+        self.assertEqual(moved.checkpoint_steps()[-1], steps)
+        self.assertEqual(moved.unfinished(), [])
+        self.assertEqual(moved.hash(), whole.hash())
+        self.assertEqual(len(whole.column("train/loss")), steps)
+        self.assertEqual(moved.column("train/loss"), whole.column("train/loss"))
+        return whole, steps
 
 
-class OneHashOfLenet(EndToEndTest):
+class OneHashOfLenet(OneHashOfImages):
     """Convolutions and pooling; SGD with momentum."""
-
-    kill_after_s = 0
 
     CONFIG = {
         "model.name": "lenet",
-        "training.max_steps": 50, "training.global_batch_size": 32, "training.micro_batch_size": 4,
+        "training.global_batch_size": 32, "training.micro_batch_size": 4,
         "training.gradient_clip_norm": 0.5,
         "optimizer.name": "sgd", "optimizer.momentum": 0.9, "optimizer.learning_rate": 0.04,
-        "checkpoint.save_interval": 10, "checkpoint.keep_last": 100,
+        "checkpoint.save_interval": 10, "checkpoint.keep_last": 100_000,
         "logging.interval": 1, "logging.tensorboard": False,
     }
 
     def test_ranks_threads_workers_kill_and_seed(self):
         config = self.CONFIG | image_data(self.folder)
-        reference = Run(self.folder, "reference", config)
-        reference.train()
-        losses = reference.column("train/loss")
+        whole, steps = self.moved("lenet", config, 50, "device.threads=2", "distributed.bucket_mb=0.01")
+        losses = whole.column("train/loss")[:50]
         # 0.81 to 0.91 of the first, over 4 seeds.
         self.assertLess(sum(losses[-10:]) / 10, 0.95 * losses[0], "the loss does not fall")
-        self.assertGreater(sum(norm > 0.5 for norm in reference.column("grad_norm")), 5)
-        self.assertNotEqual(reference.hash(), reference.hash(10))
-        names = itertools.count()
-        for ranks, overrides in ((2, ["data.loader_workers=4"]), (4, []),
-                                 (None, ["device.threads=2", "distributed.bucket_mb=0.01"])):
-            with self.subTest(ranks=ranks, overrides=overrides):
-                run = Run(self.folder, f"other_{next(names)}", config)
-                run.train(*overrides, ranks=ranks)
-                self.assertEqual(run.hash(), reference.hash())
-
-        killed = Run(self.folder, "killed", config)
-        job = killed.start(ENDLESS, ranks=2)
-        job.wait_until(killed.checkpoint_steps, "a commit")
-        job.signal_rank(1, signal.SIGKILL)
-        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
-        finish(self, killed, config)
-
+        self.assertGreater(sum(norm > 0.5 for norm in whole.column("grad_norm")[:50]), 5)
+        self.assertNotEqual(whole.hash(), whole.hash(10))
         other_seed = Run(self.folder, "other_seed", config)
-        other_seed.train("run.seed=7")
-        self.assertNotEqual(other_seed.hash(), reference.hash())
+        other_seed.train(f"training.max_steps={steps}", "run.seed=7")
+        self.assertNotEqual(other_seed.hash(), whole.hash())
 
 
 class OneHashOfOptimizers(EndToEndTest):
@@ -326,22 +309,19 @@ class OneHashOfAverages(EndToEndTest):
         cls.reference = Run(cls.folder, "reference", cls.config)
         cls.reference.train()
 
-    def test_ranks_and_resume(self):
+    def test_ranks_kill_and_resume(self):
         self.assertGreater(len(set(self.reference.column("lr"))), 6, "the rate does not fall")
-        moved = Run(self.folder, "moved", self.config)
-        for count, steps in ((4, 4), (2, 12), (None, 20)):  # which have evaluations
+        moved, whole = (Run(self.folder, name, self.config) for name in ("moved", "whole"))
+        steps = moved.kill_a_rank() // 4 * 4  # of 2
+        for count in (4, None):
+            steps += 4  # behind an evaluation, as each end of a run is
             moved.train(f"training.max_steps={steps}", ranks=count, resume="auto")
+        whole.train(f"training.max_steps={steps}")
+        self.assertEqual(moved.unfinished(), [])
         for key in ("train/loss", "lr", "eval/loss"):
-            self.assertEqual(moved.column(key), self.reference.column(key))
-        self.assertEqual(moved.hash(20), self.reference.hash(20))
-
-    def test_killed_and_resumed(self):
-        killed = Run(self.folder, "killed", self.config)
-        job = killed.start(ENDLESS, ranks=2)
-        job.wait_until(killed.checkpoint_steps, "a commit")
-        job.signal_rank(1, signal.SIGKILL)
-        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
-        finish(self, killed, self.config, ranks=2)
+            self.assertEqual(moved.column(key), whole.column(key))
+        self.assertGreaterEqual(len(whole.column("eval/loss")), 2)
+        self.assertEqual(moved.hash(steps), whole.hash(steps))
 
     def test_commands_take_the_averages(self):
         def evaluated(*options):
@@ -377,15 +357,13 @@ class OneHashOfAverages(EndToEndTest):
                 self.assertEqual(max(run.column("memory/peak_bytes")), foreseen)
 
 
-class OneHashOfAugmentedImages(EndToEndTest):
+class OneHashOfAugmentedImages(OneHashOfImages):
     """A ViT with dropout, and a ResNet with its running statistics, on images that are shifted and mixed."""
 
-    kill_after_s = 0
-
     CONFIG = {
-        "training.max_steps": 20, "training.global_batch_size": 16, "training.micro_batch_size": 4,
+        "training.global_batch_size": 16, "training.micro_batch_size": 4,
         "training.gradient_clip_norm": 1.0, "optimizer.learning_rate": 0.01,
-        "checkpoint.save_interval": 5, "checkpoint.keep_last": 100,
+        "checkpoint.save_interval": 5, "checkpoint.keep_last": 100_000,
         "data.shift": 2, "data.mixup": 0.2, "data.label_smoothing": 0.1,
         "logging.interval": 1, "logging.tensorboard": False,
     }
@@ -394,27 +372,13 @@ class OneHashOfAugmentedImages(EndToEndTest):
         """`equal`: of the model, what must not change a bit."""
         config = self.CONFIG | model | image_data(self.folder)
         name = model["model.name"]
-        reference = Run(self.folder, f"{name}_reference", config)
-        reference.train()
-        self.assertNotEqual(reference.hash(), reference.hash(5))
-        with h5py.File(reference.checkpoint(20)) as file:
-            self.assertEqual([int(file[f"model/{name}"][()]) for name in statistics], [20] * len(statistics))
-        for ranks, overrides in ((2, ["data.loader_workers=3"]), (4, []), (None, ["device.threads=2", *equal])):
-            with self.subTest(ranks=ranks, overrides=overrides):
-                run = Run(self.folder, f"{name}_{ranks}", config)
-                run.train(*overrides, ranks=ranks)
-                self.assertEqual(run.hash(), reference.hash())
-
-        killed = Run(self.folder, f"{name}_killed", config)
-        job = killed.start(ENDLESS, ranks=2)
-        job.wait_until(killed.checkpoint_steps, "a commit")
-        job.signal_rank(1, signal.SIGKILL)
-        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
-        finish(self, killed, config)
-
+        whole, steps = self.moved(name, config, 20, "device.threads=2", *equal)
+        self.assertNotEqual(whole.hash(), whole.hash(5))
+        with h5py.File(whole.checkpoint(steps)) as file:
+            self.assertEqual([int(file[f"model/{name}"][()]) for name in statistics], [steps] * len(statistics))
         plain = Run(self.folder, f"{name}_plain", config)
-        plain.train("data.shift=0")
-        self.assertNotEqual(plain.hash(), reference.hash())
+        plain.train(f"training.max_steps={steps}", "data.shift=0")
+        self.assertNotEqual(plain.hash(), whole.hash())
 
     def test_vit(self):
         self.check({"model.name": "vit", "model.image_size": 28, "model.patch_size": 7, "model.num_channels": 1,

@@ -110,6 +110,8 @@ class Place:
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMPI_MCA_rmaps_base_oversubscribe": "1",
+            "OMPI_MCA_pml": "ob1",  # what MPI chooses on one machine, after it has looked for other networks for 0.2 s
+            "HWLOC_PLUGINS_PATH": "/nonexistent",  # no plugins that load libraries of graphics cards into each process
         }
 
     def write(self, block):

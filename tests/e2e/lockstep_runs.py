@@ -117,6 +117,8 @@ class Job:
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=str(folder), LC_ALL="C.UTF-8",
                    # What MPI chooses on one machine and over TCP, after it has looked for other networks for 0.2 s.
                    OMPI_MCA_pml="ob1",
+                   # No plugins that look for graphics cards: each process of MPI would load their libraries.
+                   HWLOC_PLUGINS_PATH="/nonexistent",
                    OMPI_MCA_odls_base_sigkill_timeout=str(_waits["kill_after_s"]))
         if host is not None:
             env.update(host.cluster.variables())

@@ -12,6 +12,16 @@ PROGRAM = "bin/own_model"
 
 
 class OwnModel(EndToEndTest):
+    def whole(self):
+        """What an undisturbed run ended with, which is made once."""
+        if not (self.folder / "whole").exists():
+            type(self).undisturbed = self.train("whole")
+        self.assertEqual(self.undisturbed.code, 0, self.undisturbed)
+        return self.undisturbed
+
+    def hash_of_whole(self):
+        self.whole()
+        return self.hash_of("whole")
 
     def train(self, name, ranks=None, *words):
         """Runs the program in a folder of its own, where it may have been before."""
@@ -29,17 +39,16 @@ class OwnModel(EndToEndTest):
 
     def test_it_trains_and_evaluates_alike_on_any_number_of_ranks(self):
         ends = set()
-        for ranks in (None, 2, 4):
-            outcome = self.train(f"ranks_{ranks}", ranks)
+        for name, ranks in (("whole", None), ("ranks_2", 2), ("ranks_4", 4)):
+            outcome = self.train(name, ranks) if ranks else self.whole()
             self.assertEqual(outcome.code, 0, outcome)
             lines = re.findall(r"^(step \d+ loss \S+|eval \S+)$", outcome.out, re.M)
             self.assertEqual(len(lines), 11, outcome)  # every 50 of 500 steps, and the evaluation
             self.assertLess(float(lines[-1].split()[1]), 0.02, outcome)
-            ends.add((self.hash_of(f"ranks_{ranks}"), *lines))
+            ends.add((self.hash_of(name), *lines))
         self.assertEqual(len(ends), 1)
 
     def test_it_goes_on_after_a_kill_on_another_number_of_ranks(self):
-        self.assertEqual(self.train("whole").code, 0)
         folder = self.folder / "killed"
         folder.mkdir()
         job = self.start(folder, 2)
@@ -51,7 +60,7 @@ class OwnModel(EndToEndTest):
         job.wait()
         outcome = self.train("killed", 4)
         self.assertEqual(outcome.code, 0, outcome)
-        self.assertEqual(self.hash_of("killed"), self.hash_of("whole"))
+        self.assertEqual(self.hash_of("killed"), self.hash_of_whole())
 
     def test_it_saves_when_it_is_asked_to_stop(self):
         folder = self.folder / "stopped"
@@ -64,11 +73,9 @@ class OwnModel(EndToEndTest):
             self.assertEqual(outcome.code, 75, outcome)
             self.assertIn("asked to stop", outcome.out)
         self.assertEqual(self.train("stopped").code, 0)
-        self.assertEqual(self.train("whole2").code, 0)
-        self.assertEqual(self.hash_of("stopped"), self.hash_of("whole2"))
+        self.assertEqual(self.hash_of("stopped"), self.hash_of_whole())
 
     def test_launch_starts_it_again_when_a_rank_is_lost(self):
-        self.assertEqual(self.train("whole3").code, 0)
         folder = self.folder / "launched"
         folder.mkdir()
         mine = Path(program("lockstep")).parent / PROGRAM
@@ -80,7 +87,7 @@ class OwnModel(EndToEndTest):
         outcome = job.wait()
         self.assertEqual(outcome.code, 0, outcome)
         self.assertIn("restart 1 of 3, with the same words", outcome.err)
-        self.assertEqual(self.hash_of("launched"), self.hash_of("whole3"))
+        self.assertEqual(self.hash_of("launched"), self.hash_of_whole())
 
     def test_launch_names_a_program_that_is_none(self):
         outcome = self.lockstep("launch", "-n", "2", "--", "./nothing", cwd=self.folder)
@@ -107,8 +114,8 @@ class OwnModel(EndToEndTest):
         self.assertIn("batch 256 = micro-batch size 64 x micro-batches 4 does not divide over 3 ranks", outcome.err)
 
     def test_stock_commands_know_its_checkpoints(self):
-        self.assertEqual(self.train("stock").code, 0)
-        run = self.folder / "stock" / "runs/net"
+        self.whole()
+        run = self.folder / "whole" / "runs/net"
         self.assertEqual(self.lockstep("ckpt", "verify", run).code, 0)
         self.assertIn("in.weight", self.lockstep("ckpt", "inspect", run).out)
         outcome = self.lockstep("eval", run)

@@ -24,13 +24,18 @@ for (let i = 0; i < arguments[0]; ++i) {
   node.style.cssText = `position:fixed;z-index:99;left:${20 * i}px;top:0;width:20px;height:20px;background:var(--c${i})`;
   document.body.append(node);
 }"""
-#: The places of what the keyboard can reach, in the order of the page, and of what has the focus among them. Boxes that
-#: scroll can have the focus, too: keys scroll them then.
+#: focusNow() gives the number of what the keyboard can reach, and the place of what has the focus among it, in the order of
+#: the page. Boxes that scroll can have the focus, too: keys scroll them then. `moves` has what it gave at each move.
 FOCUS = """
-const reachable = [...document.querySelectorAll('a[href], button, select, input, summary, [tabindex="0"]')]
-    .filter((node) => !node.disabled && node.checkVisibility({visibilityProperty: true}));
-const node = document.activeElement, place = reachable.indexOf(node);
-return [reachable.length, place < 0 && node.scrollWidth > node.clientWidth ? 'scrolls' : place];"""
+window.focusNow = () => {
+  const reachable = [...document.querySelectorAll('a[href], button, select, input, summary, [tabindex="0"]')]
+      .filter((node) => !node.disabled && node.checkVisibility({visibilityProperty: true}));
+  const node = document.activeElement, place = reachable.indexOf(node);
+  return [reachable.length, place < 0 && node.scrollWidth > node.clientWidth ? 'scrolls' : place];
+};
+window.moves = [];
+addEventListener('focusin', () => moves.push(focusNow()));
+return focusNow();"""
 
 
 def lab(colour):
@@ -46,16 +51,21 @@ class Access(PageTest):
     def test_colours_of_series_differ_for_every_vision(self):
         """As the browser itself simulates them."""
         self.addCleanup(self.browser.command, "Emulation.setEmulatedVisionDeficiency", type="none")
+        self.browser.open("full", self.full)
+        self.browser.script(SWATCHES, COLOURS)
+        swatches = dict(x=0, y=0, width=20 * COLOURS, height=20, scale=1)
+        pictures = set()
         for dark, vision in itertools.product((False, True), VISIONS):
-            self.browser.open("full", self.full, dark=dark)
-            self.browser.script(SWATCHES, COLOURS)
+            self.browser.theme_of_system(dark)
             self.browser.command("Emulation.setEmulatedVisionDeficiency", type=vision)
-            shot = self.browser.command("Page.captureScreenshot", format="png")["data"]
+            shot = self.browser.command("Page.captureScreenshot", format="png", clip=swatches)["data"]
+            pictures.add(shot)
             picture = Image.open(io.BytesIO(base64.b64decode(shot))).convert("RGB")
             seen = [lab(picture.getpixel((20 * i + 10, 10))) for i in range(COLOURS)]
             for (i, one), (j, other) in itertools.combinations(enumerate(seen), 2):
                 self.assertGreaterEqual(math.dist(one, other), LEAST_DIFFERENCE,
                                         f"c{i} and c{j}, {'dark' if dark else 'light'}, {vision}")
+        self.assertEqual(len(pictures), 2 * len(VISIONS))
 
     def test_a_screen_reader_has_a_name_for_everything(self):
         """By the tree that the browser gives to screen readers."""
@@ -81,13 +91,14 @@ class Access(PageTest):
         self.browser.show("short", report(short(self.run_)))
         count, _ = self.browser.script(FOCUS)
         self.assertGreater(count, 40)
-        reached = []
-        while count - 1 not in reached and len(reached) < 2 * count:
-            for kind in ("rawKeyDown", "keyUp"):
-                self.browser.command("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
-            now, place = self.browser.script(FOCUS)
-            self.assertEqual(now, count)
-            reached.append(place)
+        reached, pressed = [], 0
+        while count - 1 not in reached and pressed < 2 * count:
+            self.action().send_keys("\ue004" * 20).perform()  # Tab
+            pressed += 20
+            moves = self.browser.script("return moves")
+            self.assertEqual({now for now, _ in moves}, {count})
+            reached = [place for _, place in moves]
+        reached = reached[:reached.index(count - 1) + 1]
         self.assertEqual([each for each in reached if each != "scrolls"], list(range(count)))
 
 

@@ -1,6 +1,7 @@
 """A headless Chromium that looks at the pages of reports: how report_page_test.py opens them, and what it asks of any.
 
 Needs Debian's chromium, chromium-driver and python3-selenium."""
+import atexit
 import json
 import re
 import sys
@@ -95,14 +96,18 @@ class Browser:
         if name not in self.files:
             self.write(name, report_samples.assemble(data))
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.command("Emulation.setEmulatedMedia", media="",
-                     features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.theme_of_system(dark)
         self.driver.get(self.files[name].as_uri())
 
-    def time_to_open(self, name, data=None):
-        """Milliseconds until the page is complete: the shortest of three, on a machine that is busy with other tests."""
+    def theme_of_system(self, dark):
+        self.command("Emulation.setEmulatedMedia", media="",
+                     features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def time_to_open(self, name, enough, data=None):
+        """Milliseconds until the page is complete: the first time below `enough`, or the shortest of three, on a machine
+        that is busy with other tests."""
         times = []
-        for _ in range(3):
+        while len(times) < 3 and (not times or times[-1] >= enough):
             self.open(name, data)
             times.append(self.script("return performance.getEntriesByType('navigation')[0].domComplete"))
         return min(times)
@@ -182,10 +187,12 @@ class PageTest(ReportTest):
 
 
 def setUpModule():
-    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-    unittest.addModuleCleanup(folder.cleanup)
-    ReportTest.browser = Browser(Path(folder.name))
-    unittest.addModuleCleanup(ReportTest.browser.close)
+    """Starts the browser, once for all modules of a program."""
+    if ReportTest.browser is None:
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        atexit.register(folder.cleanup)
+        ReportTest.browser = Browser(Path(folder.name))
+        atexit.register(ReportTest.browser.close)  # before the folder is removed
 
 
 def agrees(text, value, unit=1.0):

@@ -68,7 +68,7 @@ class Preemption(ReferenceRun):
         evaluated = [r["step"] for r in self.reference.metrics() if "eval/loss" in r]
         self.assertEqual(evaluated, [20, 40, 60])
 
-    def stop_and_resume(self, name, send, ranks):
+    def stop_and_resume(self, name, send, ranks, later=None):
         run = Run(self.folder, name, self.config)
         job = run.start("training.max_steps=1000000", ranks=ranks)  # so many that a signal never comes too late
         job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
@@ -78,8 +78,8 @@ class Preemption(ReferenceRun):
         step = run.checkpoint_steps()[-1]
         self.assertIn(f"asked to stop: saved step {step}; continue with --resume", outcome.out)
         self.assertEqual(run.column("step"), list(range(1, step + 1)))
-        last = f"training.max_steps={step + self.steps}"
-        outcome = run.train(last, ranks=ranks, resume="auto")
+        last = f"training.max_steps={step + self.interval}"
+        outcome = run.train(last, ranks=later, resume="auto")
         self.assertIn(f"resuming from {run.checkpoint(step)} at step {step}", outcome.out)
         undisturbed = Run(self.folder, f"{name}_undisturbed", self.config)
         undisturbed.train(last)
@@ -89,7 +89,7 @@ class Preemption(ReferenceRun):
         self.stop_and_resume("mpirun", lambda job: job.process.send_signal(signal.SIGUSR1), 2)
 
     def test_sigusr1_to_a_rank(self):
-        self.stop_and_resume("usr1", lambda job: job.signal_rank(1, signal.SIGUSR1), 2)
+        self.stop_and_resume("usr1", lambda job: job.signal_rank(1, signal.SIGUSR1), 2, later=2)
 
     def test_sigterm_to_a_rank(self):
         self.stop_and_resume("term", lambda job: job.signal_rank(0, signal.SIGTERM), 2)

@@ -1,5 +1,6 @@
 # `cpack` makes a Debian package of what `cmake --install` installs: scripts/package.sh.
-# Dependencies on libraries are found by dpkg-shlibdeps; mpirun and the files that it needs are openmpi-bin's.
+# Dependencies on libraries are found by dpkg-shlibdeps (package_dependencies.cmake); mpirun and the files that it needs
+# are openmpi-bin's.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME lockstep)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
@@ -13,10 +14,10 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS openmpi-bin)
-# The library is the package's own.
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/package_dependencies.cmake)
+# Programs find the library by its name as soon as the package is there.
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers)
 # To build on the library: its headers include fmt's.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake, libfmt-dev, python3-h5py")
 include(CPack)

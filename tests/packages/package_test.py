@@ -84,6 +84,9 @@ class Package(unittest.TestCase):
         for name in ("openmpi-bin", "libopenmpi3", "libhdf5-103-1", "libdnnl2", "libllvm19", "libyaml-cpp0.7"):
             self.assertIn(name, depends)
 
+    def test_programs_find_its_library(self):
+        self.assertRegex(self.there("ldconfig", "-p"), r"\n\tliblockstep\.so\.\S+ ")
+
     def test_its_version_is_the_projects(self):
         version = re.search(r"project\(lockstep VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
         self.assertEqual(run("dpkg-deb", "--field", self.package, "Version").strip(), version)

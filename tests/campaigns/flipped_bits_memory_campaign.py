@@ -120,14 +120,15 @@ def main():
     references = {}
 
     def reference(variant, ranks):
-        """The hash of every step of an undisturbed run."""
+        """The steps of an undisturbed run, and of each the hash."""
         if (variant, ranks) not in references:
             run = make_run(campaign, text, f"{variant}{ranks}", variant, ranks, 7)
             run.train(ranks=ranks)
-            # A run whose first saves are in doubt saves the state that it began with, too.
+            # A run whose first saves are in doubt saves the state that it began with, too. Any number of ranks begins so.
             begin = make_run(campaign, text, f"{variant}{ranks}begin", variant, ranks, 7)
-            begin.train("training.max_steps=0", ranks=ranks)
-            references[variant, ranks] = {0: begin.hash(0), **{step: run.hash(step) for step in run.checkpoint_steps()}}
+            begin.train("training.max_steps=0")
+            runs = {0: begin, **dict.fromkeys(run.checkpoint_steps(), run)}
+            references[variant, ranks] = {step: lambda step=step, run=run: run.hash(step) for step, run in runs.items()}
         return references[variant, ranks]
 
     found = without_trace = 0
@@ -143,7 +144,7 @@ def main():
         what = f"{variant}, {ranks} ranks, {flip}"
         if outcome.code == 0:
             steps = run.checkpoint_steps()
-            same = all(run.hash(step) == good[step] for step in steps if step in good)
+            same = all(run.hash(step) == good[step]() for step in steps if step in good)
             if flip.lasts() and not same:
                 campaign.finding(f"{what}: not found, and the result is another")
             without_trace += 1
@@ -158,7 +159,7 @@ def main():
         for step in run.checkpoint_steps():
             if step >= differs_at:
                 campaign.finding(f"{what}: found at step {differs_at}, and step {step} was saved all the same")
-            elif step <= flip.step and run.hash(step) != good[step]:
+            elif step <= flip.step and run.hash(step) != good[step]():
                 campaign.finding(f"{what}: the checkpoint of step {step} is another")
     campaign.end(f"{found} flips found after at most {max(delays, default=0)} steps, {without_trace} left no trace, "
                  f"{len(campaign.findings)} findings")

@@ -256,7 +256,7 @@ class VisionParity(TorchTraining):
         self.assertGreater(max(abs(np.diff(theirs))), 0.01, "nothing was learned")
 
     def test_resnet18(self):
-        self.compare_resnet(ResNet([2, 2, 2, 2], size=48))
+        self.compare_resnet(ResNet([2, 2, 2, 2], width=32, size=48))
 
     def test_bottlenecks(self):
         self.compare_resnet(ResNet([1, 2], bottleneck=True, width=16, size=32))

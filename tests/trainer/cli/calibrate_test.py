@@ -2,26 +2,50 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from executable import LOCKSTEP, CommandLineTest
+from executable import LOCKSTEP, CommandLineTest, run_in
 
 MPIRUN = shutil.which("mpirun")
 HAS_CORES = len(os.sched_getaffinity(0)) >= 2
 
 
 class Calibrate(CommandLineTest):
+    @classmethod
+    def setUpClass(cls):
+        """What waits for an mpirun that hangs, 20 s, does so while the tests run."""
+        place = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(place.cleanup)
+        cls.place = pathlib.Path(place.name)
+        threads = ThreadPoolExecutor(1)
+        cls.addClassCleanup(threads.shutdown)
+        hanging = cls.place / "mpirun"
+        hanging.write_text("#!/bin/sh\nexec sleep 1000\n")
+        hanging.chmod(0o755)
+        cls.hangs = threads.submit(cls.calibrate_in, cls.place, "--quick", "--json", "--output", "out.json",
+                                       PATH=f"{cls.place}:{os.environ['PATH']}")
+
     def setUp(self):
         super().setUp()
-        self.environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"),
-                            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.environment = self.environment_in(self.folder)
+
+    @staticmethod
+    def environment_in(folder):
+        return {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    @classmethod
+    def calibrate_in(cls, folder, *words, **environment):
+        return run_in(folder, "calibrate", *words, env={**cls.environment_in(folder), **environment})
 
     def calibrate(self, *words, **environment):
-        return self.lockstep("calibrate", *words, env={**self.environment, **environment})
+        return self.calibrate_in(self.folder, *words, **environment)
 
     def dry_run(self, *words):
         (self.folder / "tiny.yaml").write_text(
@@ -134,20 +158,14 @@ class Calibrate(CommandLineTest):
     def test_without_an_mpirun_that_works_sums_are_left_out(self):
         if not HAS_CORES:
             self.skipTest("one core")
-        hanging = self.folder / "mpirun"
-        hanging.write_text("#!/bin/sh\nexec sleep 1000\n")
-        hanging.chmod(0o755)
-        with ThreadPoolExecutor(2) as pool:
-            none, hangs = (
-                pool.submit(self.calibrate, "--quick", "--json", "--output", f"{name}.json", PATH=path)
-                for name, path in (("none", "/nowhere"), ("hangs", f"{self.folder}:{os.environ['PATH']}")))
-        for name, done in (("none", none.result()), ("hangs", hangs.result())):
-            with self.subTest(name):
+        none = self.calibrate("--quick", "--json", "--output", "out.json", PATH="/nowhere")
+        for done, folder in ((none, self.folder), (self.hangs.result(), self.place)):
+            with self.subTest(folder):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("sums over 2 ranks are left out", done.stderr)
                 self.assertEqual(json.loads(done.stdout)["all_reduce"], [])
-                self.assertEqual(done.stdout, (self.folder / f"{name}.json").read_text())
-        self.assertIn("lockstep: warning: sums over 2 ranks are left out: cannot start mpirun", none.result().stderr)
+                self.assertEqual(done.stdout, (folder / "out.json").read_text())
+        self.assertIn("lockstep: warning: sums over 2 ranks are left out: cannot start mpirun", none.stderr)
 
     def test_a_machine_that_was_not_measured_is_no_device(self):
         self.dry_run()

@@ -13,6 +13,15 @@ SOURCE = pathlib.Path(__file__).parents[3]
 LOCKSTEP = pathlib.Path(sys.argv.pop(1)).resolve()
 
 
+def run_in(folder, *arguments, **options):
+    """The finished process; its output as text unless `options` say otherwise. Its exit code must be one that the table of
+    commands has."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
+    done = subprocess.run([LOCKSTEP, *map(str, arguments)], cwd=folder, timeout=120, **options)
+    check_exit(LOCKSTEP, arguments, done.returncode)
+    return done
+
+
 class CommandLineTest(unittest.TestCase):
     """Every test has a folder of its own, in which the executable runs."""
 
@@ -28,14 +37,8 @@ class CommandLineTest(unittest.TestCase):
         return name
 
     def lockstep(self, *arguments, **options):
-        """The finished process; its output as text unless `options` say otherwise. Its exit code must be one that the
-        table of commands has."""
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
-        done = subprocess.run(
-            [LOCKSTEP, *map(str, arguments)], cwd=self.folder, timeout=120, **options
-        )
-        check_exit(LOCKSTEP, arguments, done.returncode)
-        return done
+        """As run_in()."""
+        return run_in(self.folder, *arguments, **options)
 
     def succeeds(self, *arguments):
         """The standard output of a command that must succeed."""

@@ -1,6 +1,7 @@
 """Programs that wait for what may never come (waits.cpp): a function on the host that uses a tensor is refused with its
 line, an endless wait is ended and called by its name, and a signal ends any wait within seconds."""
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -19,9 +20,10 @@ def line_with(text):
 
 
 class Waits(EndToEndTest):
+    together = True
+
     def start(self, what, *words):
-        folder = self.folder / what
-        folder.mkdir(exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=what, dir=self.folder))
         return Job([what, *words], self.folder, cwd=folder, program=PROGRAM)
 
     def stop_when_waiting(self, what, *words):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,7 +27,7 @@ class Calibrate(CommandLineTest):
         threads = ThreadPoolExecutor(1)
         cls.addClassCleanup(threads.shutdown)
         hanging = cls.place / "mpirun"
-        hanging.write_text("#!/bin/sh\nexec sleep 1000\n")
+        hanging.write_text(f"#!/bin/sh\ntouch {cls.place}/hangs\nexec sleep 1000\n")
         hanging.chmod(0o755)
         cls.hangs = threads.submit(cls.calibrate_in, cls.place, "--quick", "--json", "--output", "out.json",
                                        PATH=f"{cls.place}:{os.environ['PATH']}")
@@ -62,7 +63,12 @@ class Calibrate(CommandLineTest):
         self.assertEqual(len(files), 1, files)
         return files[0]
 
+    def wait_until_nothing_else_measures(self):
+        while not (self.place / "hangs").exists() and not self.hangs.done():
+            time.sleep(0.05)
+
     def test_measures_once_for_all_that_ask_later(self):
+        self.wait_until_nothing_else_measures()
         done = self.calibrate("--quick")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("dots, GFLOP/s of one rank", done.stdout)

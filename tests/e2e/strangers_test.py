@@ -15,7 +15,7 @@ from processes import alive, children, descendants, environment
 
 ENDLESS = 10_000_000
 STRANGERS = (200, 30, 20)  # idle, slow and fuzzed ones
-SECONDS = 6
+SECONDS = 3
 
 
 small_mlp = functools.partial(lockstep_runs.small_mlp, training__max_steps=ENDLESS, checkpoint__keep_last=2,
@@ -57,9 +57,9 @@ class Strangers(EndToEndTest):
         self.addCleanup(self.cluster.close)
         self.here, self.there = self.cluster.hosts
 
-    def call(self, host, addresses, seconds=SECONDS):
+    def call(self, host, addresses):
         """Strangers on a host; what they report."""
-        words = [sys.executable, "-B", Path(__file__).parent / "stranger.py", seconds, *STRANGERS, *addresses]
+        words = [sys.executable, "-B", Path(__file__).parent / "stranger.py", SECONDS, *STRANGERS, *addresses]
         done = subprocess.run(host.enter(*words), capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
@@ -120,18 +120,21 @@ class Strangers(EndToEndTest):
             at = [address for address in listens_at(pid, sockets_of(pid)) if address.startswith(host.address)]
             self.assertEqual(len(hub), 1)
             self.assertGreaterEqual(len(at), 1)
-            self.assert_shown_out(self.call(other, at[:1], 3))
+            self.assert_shown_out(self.call(other, at[:1]))
         self.assert_undisturbed(run, job, len(run.metrics()))
         self.assertLess(max(len(os.listdir(f"/proc/{pid}/fd")) for pid in ranks.values()), 150)
 
     def test_one_host_has_no_hub(self):
-        for name, options in (("alone", []), ("named", ["--hosts", "node1"])):
+        def check(case):
+            name, options = case
             run = Run(self.home, name, small_mlp())
             job = Job(["launch", "-n", 2, *options, "--max-restarts", 0, "--", *run.words()], self.home, host=self.here)
             job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
             self.assertEqual(sockets_of(job.process.pid), set())
             job.process.terminate()
             self.assertEqual(job.wait().code, 75)
+
+        self.at_once(check, ("alone", []), ("named", ["--hosts", "node1"]))
 
 
 class Leftovers(EndToEndTest):

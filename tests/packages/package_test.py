@@ -85,6 +85,8 @@ class Package(unittest.TestCase):
             self.assertIn(name, depends)
 
     def test_programs_find_its_library(self):
+        # Others that are installed with it would bring ldconfig to run, too.
+        self.assertEqual(run("dpkg-deb", "--info", self.package, "triggers"), "activate-noawait ldconfig\n")
         self.assertRegex(self.there("ldconfig", "-p"), r"\n\tliblockstep\.so\.\S+ ")
 
     def test_its_version_is_the_projects(self):

@@ -30,6 +30,7 @@ class Pages:
         self.failures, self.skipped = [], []
         self.compared, self.silent, self.not_compared = 0, 0, []  # outputs; blocks without one; texts
         self.modules = {}
+        self.cache = tempfile.TemporaryDirectory()  # of compiled programs: pages train the same models
 
     def run(self, path):
         """Runs one page; returns how many blocks were run."""
@@ -41,7 +42,7 @@ class Pages:
             return 0
         count = 0
         with tempfile.TemporaryDirectory() as folder:
-            place = Place(pathlib.Path(folder), self.lockstep, self.mpirun)
+            place = Place(pathlib.Path(folder), self.lockstep, self.mpirun, self.cache.name)
             for block in blocks:
                 where = f"{name}:{block.line}"
                 if block.not_compared:
@@ -88,7 +89,7 @@ class Pages:
 class Place:
     """The folder of a page, with the state of its shell: commands of later blocks find variables and folder."""
 
-    def __init__(self, folder, lockstep, mpirun):
+    def __init__(self, folder, lockstep, mpirun, cache):
         self.folder, self.state = folder / "page", folder / "state"
         programs = folder / "bin"
         for path in (self.folder, self.state, programs, folder / "home"):
@@ -105,7 +106,7 @@ class Place:
         self.environment |= {
             "PATH": f"{programs}:{mpirun.parent}:{os.environ['PATH']}",
             "HOME": str(folder / "home"),
-            "XDG_CACHE_HOME": str(folder / "home/.cache"),
+            "XDG_CACHE_HOME": cache,
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -57,7 +57,7 @@ class Deaths(EndToEndTest):
 
     def test_a_job_dies_and_trains_on(self):
         plain = Run(self.folder, "plain", config(self.folder))
-        plain.train("checkpoint.save_interval=5", ranks=2)
+        plain.train("checkpoint.save_interval=5")
         run = Run(self.folder, "dies", config(self.folder))
         outcome = self.launch(run, 'device.simulate=["rank=1 dies_at_step=8", "rank=0 dies_at_step=17", '
                                    '"detection_s=0.004 restart_s=0.006"]')

@@ -28,9 +28,6 @@ TIMEOUT_S = 120
 LAST_WORDS = ("terminate called", "what():", "Segmentation fault", "core dumped", "AddressSanitizer",
               "internal error")
 
-#: How many tests of a class run at once.
-kAtSameTime = 6
-
 _programs = {}
 _asked_for = {}  # class -> its tests
 _under_way = {}  # class -> the futures of its tests, by name
@@ -342,6 +339,8 @@ class EndToEndTest(unittest.TestCase):
 
     #: Whether all its tests run at the same time: those of jobs that mostly wait.
     together = False
+    #: How many of them, then.
+    at_same_time = 6
     #: 1 is mpirun's own choice. 0 saves a second for each job that fails, where no test asks what the other ranks
     #: say or do at their end.
     kill_after_s = 1
@@ -356,7 +355,7 @@ class EndToEndTest(unittest.TestCase):
         if not self.together or result is None:
             return super().run(result)
         if type(self) not in _under_way:  # the first one; setUpClass() is behind us
-            pool = ThreadPoolExecutor(kAtSameTime)
+            pool = ThreadPoolExecutor(self.at_same_time)
             _under_way[type(self)] = {test.id(): pool.submit(test.run_alone) for test in _asked_for[type(self)]}
             pool.shutdown(wait=False)
         _under_way[type(self)][self.id()].result().report_to(result)

@@ -56,6 +56,8 @@ SlurmdParameters=config_overrides
 SchedulerParameters=bf_interval=1,sched_interval=2,batch_sched_delay=0
 ReturnToService=2
 SlurmdTimeout=6
+# A node that is gone is down when a message to it has taken that long, and then SlurmdTimeout; by default 10.
+MessageTimeout=5
 # What is private to a host, so that nodes do not remove each other's files.
 TmpFS=/dev/shm
 # Saves have as long as that after SIGTERM.

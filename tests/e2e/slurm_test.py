@@ -27,9 +27,10 @@ def page_blocks():
 
 
 class Slurm(EndToEndTest):
-    """The longest begin first: tests run in the order of their names, some at once."""
+    """The longest begin first: tests run in the order of their names, ten at once, which mostly wait for Slurm."""
 
     together = True
+    at_same_time = 10
 
     @classmethod
     def setUpClass(cls):
@@ -126,8 +127,10 @@ class Slurm(EndToEndTest):
         job = self.start(run, self.script.replace("@120", "@80"), "--time=2")
         step = self.wait_for_restart(run, job)
         self.assertEqual(self.assert_saved_well(run, job), step)
-        self.assertEqual(job.facts()["Restarts"], "1")
-        self.assertIn(f"lockstep launch: job {job.number} is requeued", job.out())
+        # On a machine with much else to do it may be near its end once more.
+        restarts = int(job.facts()["Restarts"])
+        self.assertGreaterEqual(restarts, 1)
+        self.assertLessEqual(restarts, job.out().count(f"lockstep launch: job {job.number} is requeued"))
         self.assertIn("nothing to resume", job.out())  # append: what the first start wrote is still there
         self.slurm.run("scancel", job.number)
         job.wait_for("CANCELLED")

@@ -46,7 +46,6 @@ TRAINING = {
 
 
 _known = {}  # what torch_losses gave, by what it was given
-_begun = {}  # step 0's checkpoints, by test and run: weights are drawn once for all instruction sets
 
 
 def main():
@@ -129,14 +128,10 @@ class TorchTraining(EndToEndTest):
         """Step 0's weights, and the losses and gradient norms of the run from there."""
         run = Run(self.folder, f"{config['model.name']}_{config['training.precision']}_{config.get('run.seed', 0)}",
                   config | TRAINING)
-        begin = self.folder / f"{run.name}_begin.h5"
-        if (self.id(), run.name) not in _begun:
-            run.train("training.max_steps=0")
-            _begun[self.id(), run.name] = run.checkpoint(0).read_bytes()
-        begin.write_bytes(_begun[self.id(), run.name])
-        with h5py.File(begin) as file:
+        run.train("training.max_steps=0")
+        with h5py.File(run.checkpoint(0)) as file:
             weights = {name: data[()] for name, data in file["model"].items()}
-        self.last_output = run.train(f"training.max_steps={STEPS}", resume=begin).text
+        self.last_output = run.train(f"training.max_steps={STEPS}", resume=run.checkpoint(0)).text
         self.assertEqual([record["step"] for record in run.metrics() if "train/loss" in record],
                          list(range(1, STEPS + 1)))
         self.last_run = run

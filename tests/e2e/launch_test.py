@@ -139,6 +139,22 @@ class OneHost(Launching):
 
         self.at_once(check, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
+    def test_a_signal_to_a_rank_before_its_main(self):
+        """It has no handler yet, and ends: as a rank that is asked to stop, not as one that is lost."""
+        library = Path(lockstep_runs.program("lockstep")).parent / "bin/early_signal.so"
+
+        def check(number):
+            run = Run(self.folder, f"early_{number.name}", small_mlp())
+            job = Job(["launch", "-n", 2, "--", *run.words()], self.folder,
+                      variables={"LD_PRELOAD": library, "EARLY_SIGNAL": str(int(number))})
+            outcome = job.wait()
+            self.assertEqual(outcome.code, 75, str(outcome))
+            self.assertIn(f"lockstep launch: a rank was asked to stop by {number.name}\n"
+                          "lockstep launch: the ranks had not begun: there is nothing to save\n", outcome.err)
+            self.assertNotIn("restart", outcome.err)
+
+        self.at_once(check, signal.SIGTERM, signal.SIGUSR1)
+
     def test_a_signal_to_all_of_its_processes(self):
         """As Slurm sends SIGTERM: mpirun would kill its ranks a second later, in the middle of a slow save."""
         library = Path(lockstep_runs.program("lockstep")).parent / "bin/io_faults.so"

@@ -324,9 +324,10 @@ int run_job(const LaunchOptions& options, const HeldSignals& signals, const Save
     auto [code, has_begun, lost, lost_daemons] = run_once();
     if (stop.at_once) return kInterrupted;
     if (is_final(code)) return code;
-    if (const int early = early_stop_of(code); early != 0 && !is_own) {
+    const int early = early_stop_of(code);
+    if (early != 0 && (stop.since || !is_own)) {
       if (!stop.since) say("a rank was asked to stop by SIG{}", sigabbrev_np(early));
-      say("no rank had begun to train: there is nothing to save");
+      if (!is_own) say("the ranks had not begun: there is nothing to save");
       return static_cast<int>(ErrorKind::kPreempted);
     }
     if (stop.since) return code_of_failure(code);

@@ -1,5 +1,6 @@
 // A user's program for own_parts_test.py: its model has batch normalization, also in a block that
-// is computed again, and a function on the host in its loss.
+// is computed again, group normalization, noise, all losses of elements and rows, and a function on
+// the host in its loss.
 //
 //   own_parts STEPS [version=N] [bad_sample=N] [throw_at=STEP] [thrown=N] [KEY=VALUE ...]
 //
@@ -51,12 +52,28 @@ struct Block : Module {
 struct Net : Module {
   HostFunction keep;
   Block first{*this, "first", 1}, second{*this, "second", kChannels};
+  GroupNorm norm{*this, "norm", 2, kChannels};
   Linear out{*this, "out", kChannels, kClasses};
 
   explicit Net(std::int64_t version) : keep(hardest(version)) {}
+
+  /// What features [B,C] lose to those with noise, and their logits: [B].
+  Tensor penalty(const Tensor& features, const Tensor& logits) const {
+    const Mode mode = mode_of(features);
+    Tensor noisy = features;
+    if (mode.key) noisy = noisy + 0.1F * random_normal(*mode.key, features.shape());
+    noisy = stop_gradient(noisy);
+    const Tensor target = stop_gradient(softmax(out(noisy), 1));  // [B,classes]
+    return reduce_sum(huber(features, noisy) + softplus(features), {1}) +
+           reduce_sum(binary_cross_entropy_with_logits(logits, target), {1}) +
+           reduce_sum(kl_divergence(log_softmax(logits, 1), target), {1}) -
+           cosine_similarity(features, noisy + 1.0F);
+  }
+
   Loss operator()(const Batch& batch) const {
-    const Tensor x = remat(second, first(batch["x"]));  // [B,C,H,W]
-    const Tensor losses = cross_entropy(out(mean(x, {2, 3})), batch["label"]);
+    const Tensor x = norm(remat(second, first(batch["x"])));  // [B,C,H,W]
+    const Tensor features = mean(x, {2, 3}), logits = out(features);
+    const Tensor losses = cross_entropy(logits, batch["label"]) + 0.01F * penalty(features, logits);
     const Tensor kept = host_call(keep, {stop_gradient(losses), batch["label"]}, losses.type());
     return {.sum = batch.masked_sum(losses * kept),
             .count = batch.count(),

@@ -29,7 +29,8 @@ class Case:
         self.resumed = dice.random() < 0.5
         self.after = dice.uniform(0, FIRST_S)
         self.run = Run(campaign.folder, f"run{number}", small_mlp(training__max_steps=1_000_000,
-                                                                  checkpoint__save_interval=STEPS))
+                                                                  checkpoint__save_interval=STEPS,
+                                                                  checkpoint__keep_last=100_000))
         self.outcome = ""
 
     def __str__(self):

@@ -49,8 +49,10 @@ class Profile(EndToEndTest):
         records = [json.loads(line) for line in path.read_text().splitlines()]
         of_steps = [record for record in records if "perf/step_ms" in record]
         self.assertGreater(len(of_steps), 2)
-        for record in of_steps:
-            self.assertTrue(0 < record["perf/core_use"] <= 1, record)
+        for i, record in enumerate(of_steps):
+            self.assertLessEqual(record["perf/core_use"], 1, record)
+            # The record of one step may be written before its program has ended: that counts in the next one.
+            (self.assertGreaterEqual if i == 0 else self.assertGreater)(record["perf/core_use"], 0, record)
             record |= {"perf/core_use": 0.5, "perf/step_ms": 100, "perf/exposed_gap_ms": 40, "perf/input_wait_ms": 30}
         path.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
         self.assertIn("cores: 50 % of their time computed, 40 % waited for data: more data.loader_workers may help\n",

@@ -118,6 +118,15 @@ std::optional<std::set<ip::address>> sources_for(const std::vector<std::string>&
 
 }  // namespace
 
+std::set<std::string> addresses_of(const std::string& host) {
+  std::set<std::string> out;
+  const Resolved found = resolve(host);
+  for (const addrinfo* at = found.get(); at != nullptr; at = at->ai_next)
+    if (at->ai_family == AF_INET || at->ai_family == AF_INET6)
+      out.insert(address_of(at->ai_addr).to_string());
+  return out;
+}
+
 std::vector<std::string> job_addresses(const std::string& interfaces,
                                        const std::vector<std::string>& hosts) {
   std::optional<std::set<ip::address>> sources;

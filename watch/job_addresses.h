@@ -2,6 +2,7 @@
 // others.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace lockstep {
 /// sends to `hosts`, names or addresses; and if one of them cannot be found, all that there are.
 std::vector<std::string> job_addresses(const std::string& interfaces,
                                        const std::vector<std::string>& hosts);
+
+/// All addresses of a name, such as "10.0.0.2" or "fd00::2"; none if it is not known.
+std::set<std::string> addresses_of(const std::string& host);
 
 /// Whether each of these names or addresses is this host.
 bool are_this_host(const std::vector<std::string>& hosts);

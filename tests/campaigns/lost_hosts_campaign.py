@@ -19,7 +19,8 @@ from processes import alive
 STALL_S = 3
 START_S = 20  # in which mpirun has to start a rank
 MPI_S = 10    # the same once it began to, and of MPI's calls
-GRACE_S = 15  # in which mpirun (LastRanks::kMpirunPatience) and all processes end
+#: launch waits 10 s for an mpirun without ranks, 3 for it to end, and 2 and 12 for the processes of the job.
+GRACE_S = 10 + 3 + 2 + 12 + 3
 #: By which limit each is noticed at the latest.
 BOUND_S = {"before": START_S + GRACE_S, "start": MPI_S + STALL_S + GRACE_S, "training": STALL_S + GRACE_S}
 LIMITS = {"distributed__stall_warn_s": 1, "distributed__stall_abort_s": STALL_S,

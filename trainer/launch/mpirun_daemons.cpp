@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <netdb.h>
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -23,40 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kListedHosts = 8;
 constexpr const char* kEstablished = "01";  // TCP_ESTABLISHED, in hexadecimal
 
-/// An IPv4 address that stands in an IPv6 one is written as the former.
-std::string text_of(const in6_addr& address) {
-  std::array<char, INET6_ADDRSTRLEN> out{};
-  const bool is_v4 = IN6_IS_ADDR_V4MAPPED(&address);
-  const void* bytes = is_v4 ? static_cast<const void*>(address.s6_addr + 12) : &address;
-  return ::inet_ntop(is_v4 ? AF_INET : AF_INET6, bytes, out.data(), out.size());
-}
-
-std::string text_of(const in_addr& address) {
-  std::array<char, INET_ADDRSTRLEN> out{};
-  return ::inet_ntop(AF_INET, &address, out.data(), out.size());
-}
-
-std::set<std::string> addresses_of(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  std::set<std::string> out;
-  if (::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return out;
-  for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
-    if (entry->ai_family == AF_INET) {
-      sockaddr_in address{};
-      std::memcpy(&address, entry->ai_addr, sizeof address);
-      out.insert(text_of(address.sin_addr));
-    } else if (entry->ai_family == AF_INET6) {
-      sockaddr_in6 address{};
-      std::memcpy(&address, entry->ai_addr, sizeof address);
-      out.insert(text_of(address.sin6_addr));
-    }
-  }
-  ::freeaddrinfo(found);
-  return out;
-}
-
 /// "socket:[123]" of all descriptors.
 std::set<std::string> sockets_of(pid_t process) {
   std::set<std::string> out;
@@ -71,17 +36,21 @@ std::set<std::string> sockets_of(pid_t process) {
 }
 
 /// The kernel writes an address as 32-bit words in this machine's order: "0200000A" is 10.0.0.2 on
-/// a PC. "" if it is none.
+/// a PC. An IPv4 address in an IPv6 one is written as the former. "" if it is none.
 std::string address_of(const std::string& hexadecimal) {
-  std::array<std::uint32_t, 4> words{};
-  const std::size_t count = hexadecimal.size() / 8;
-  if (hexadecimal.size() % 8 != 0 || (count != 1 && count != words.size())) return "";
-  for (std::size_t i = 0; i < count; ++i)
-    words.at(i) = static_cast<std::uint32_t>(std::stoul(hexadecimal.substr(8 * i, 8), nullptr, 16));
-  if (count == 1) return text_of(in_addr{words[0]});
   in6_addr address{};
-  std::memcpy(&address, words.data(), sizeof address);
-  return text_of(address);
+  const std::size_t size = hexadecimal.size() / 2;
+  if (size != sizeof(in_addr) && size != sizeof address) return "";
+  for (std::size_t at = 0; at < size; at += sizeof(std::uint32_t)) {
+    const auto word =
+        static_cast<std::uint32_t>(std::stoul(hexadecimal.substr(2 * at, 8), nullptr, 16));
+    std::memcpy(address.s6_addr + at, &word, sizeof word);
+  }
+  const bool is_mapped = size == sizeof address && IN6_IS_ADDR_V4MAPPED(&address);
+  const bool is_v4 = size == sizeof(in_addr) || is_mapped;
+  std::array<char, INET6_ADDRSTRLEN> out{};
+  return ::inet_ntop(is_v4 ? AF_INET : AF_INET6, address.s6_addr + (is_mapped ? 12 : 0), out.data(),
+                     out.size());
 }
 
 }  // namespace

@@ -4,14 +4,13 @@ nothing to save yet, and ends with 75; nothing is lost silently. What a resume c
     python3 -B early_signals_campaign.py LOCKSTEP MPIRUN [--seconds N] [--seed N]
 """
 import collections
-import os
 import signal
 import time
 
 from campaign import Campaign
 from lockstep_runs import Job, Run, small_mlp
 from phased_jobs import play_at_once
-from processes import descendants, ranks_among
+from processes import descendants, ranks_among, send
 
 FIRST_S = 0.3
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM)
@@ -60,10 +59,7 @@ class Case:
         if self.target == "rank of launch":
             pid = next(iter(ranks.values()))
         time.sleep(self.after)
-        try:
-            os.kill(pid, self.signal)
-        except ProcessLookupError:
-            pass
+        send(pid, self.signal)
         deadline = time.monotonic() + BOUND_S
         while job.process.poll() is None:
             if time.monotonic() > deadline:

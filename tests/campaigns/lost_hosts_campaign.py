@@ -4,7 +4,6 @@ ranks exist, while they start and while they train: the job ends with 7 in bound
     python3 -B lost_hosts_campaign.py LOCKSTEP MPIRUN [--seconds N] [--seed N]
 """
 import collections
-import os
 import re
 import signal
 import time
@@ -14,7 +13,7 @@ from campaign import Campaign
 import cluster
 from lockstep_runs import small_mlp
 from phased_jobs import PhasedJob, new_run, play_at_once
-from processes import alive
+from processes import alive, send
 
 STALL_S = 3
 START_S = 20  # in which mpirun has to start a rank
@@ -32,13 +31,6 @@ AT_ONCE = 3
 PATIENCE_S = 40
 
 
-def send(pid, number):
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass
-
-
 def daemons_of(host):
     """mpirun's own process there, one or none."""
     found = []
@@ -54,7 +46,7 @@ def daemons_of(host):
 
 class Case:
     def __init__(self, campaign, dice, number, loss, moment):
-        self.campaign, self.dice, self.loss, self.moment = campaign, dice, loss, moment
+        self.campaign, self.loss, self.moment = campaign, loss, moment
         self.ranks = dice.choice([[1, 1], [2, 2]])
         self.phase = dice.choice(PHASES_OF_START)
         self.after = dice.uniform(0, 0.3)

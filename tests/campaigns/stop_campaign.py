@@ -5,7 +5,6 @@ distributed.stall_abort_s, and that rank is named. Under mpirun, nothing waits f
     python3 -B stop_campaign.py LOCKSTEP MPIRUN [--seconds N] [--seed N]
 """
 import collections
-import os
 import re
 import signal
 import time
@@ -14,7 +13,7 @@ from campaign import Campaign
 import cluster
 from lockstep_runs import Run, corpus, small_gpt
 from phased_jobs import PHASES_OF, PhasedJob, clusters_are_possible, new_run, play_at_once
-from processes import alive
+from processes import alive, send
 
 ABORT_S = 3
 #: After a stop, or after all other ranks have ended; what a loaded machine takes to end the processes is in it.
@@ -30,13 +29,6 @@ LIMITS = {"distributed__stall_warn_s": 1, "distributed__stall_abort_s": ABORT_S,
 def config(text):
     return small_gpt(text, training__max_steps=30, checkpoint__save_interval=10, eval__interval=10, eval__max_batches=2,
                      **LIMITS)
-
-
-def send(pid, number):
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # the job's end will show it
 
 
 class Case:

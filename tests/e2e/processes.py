@@ -29,6 +29,14 @@ def alive(pid):
     return state != "Z"
 
 
+def send(pid, number):
+    """A signal, unless it has just gone."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
 def has_socket(pid):
     """Whether it has opened one: a rank's first is that by which it introduces itself to mpirun."""
     try:

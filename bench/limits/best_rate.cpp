@@ -162,7 +162,7 @@ Timing best_product(const DotShape& shape, int threads, double seconds_each) {
             {"oneDNN f32 sgemm", gemm_work(widened(sizes), layout)},
             {"tiles", tiles_work(sizes, layout)}}) {
         if (work == nullptr) continue;
-        const double seconds = min_seconds(work, threads, seconds_each, Time::kThread);
+        const double seconds = min_seconds(work, threads, seconds_each);
         if (seconds >= best.seconds) continue;
         best = {seconds,
                 fmt::format("{} m={} n={} {}{}", name, sizes.m, sizes.n,
@@ -175,7 +175,7 @@ Timing best_convolution(const DotNode& node, int threads, double seconds_each) {
   Timing best = own_kernel(node, threads, seconds_each);
   const MakeWork work = convolution_work(node.graph);
   if (work == nullptr) return best;
-  const double seconds = min_seconds(work, threads, seconds_each, Time::kThread);
+  const double seconds = min_seconds(work, threads, seconds_each);
   if (seconds < best.seconds) best = {seconds, "oneDNN convolution"};
   return best;
 }
@@ -184,7 +184,7 @@ Timing own_kernel(const DotNode& node, int threads, double seconds) {
   const MakeWork make = [&node] {
     return [graph = std::make_shared<CompiledGraph>(node.graph)] { graph->run(); };
   };
-  return {min_seconds(make, threads, seconds, Time::kThread), "lockstep"};
+  return {min_seconds(make, threads, seconds), "lockstep"};
 }
 
 }  // namespace lockstep

@@ -194,7 +194,7 @@ double lower_bound_seconds(const MachineLimits& limits, const Work& work, BusyCo
       {limits.bundle_ns * 1e-9, work.flops / rate, work.bytes / bytes_per_s(limits, work, cores)});
 }
 
-double work_factor(const StepRates& rates, std::string_view work, DType math, BusyCores cores) {
+WorkFactor work_factor(const StepRates& rates, std::string_view work, DType math, BusyCores cores) {
   const auto from = [&](const WorkFactor& row) {
     constexpr double kOtherMath = 1000;  // farther than any use of the cores
     return distance(row.cores, cores) + (row.math == math ? 0 : kOtherMath);
@@ -202,7 +202,7 @@ double work_factor(const StepRates& rates, std::string_view work, DType math, Bu
   const WorkFactor* nearest = nullptr;
   for (const WorkFactor& row : rates.work)
     if (row.work == work && (nearest == nullptr || from(row) < from(*nearest))) nearest = &row;
-  return nearest == nullptr ? 1 : nearest->factor;
+  return nearest == nullptr ? WorkFactor{std::string(work), math, cores} : *nearest;
 }
 
 StepOverhead step_overhead(const StepRates& rates, BusyCores cores) {

@@ -68,6 +68,15 @@ struct WorkFactor {
   DType math = DType::kF32;  ///< of the steps' products
   BusyCores cores;
   double factor = 1;
+  /// Added for each byte that the work reads or writes: attention's bound counts its products, and
+  /// its kernels arrange its operands before them.
+  double byte_seconds = 0;
+  /// Added for each bundle: in a step its code and its operands are cold.
+  double bundle_seconds = 0;
+
+  double seconds(double lower_bound, double bytes, double bundles) const {
+    return factor * lower_bound + byte_seconds * bytes + bundle_seconds * bundles;
+  }
 };
 
 /// What a step takes beside its commands.
@@ -161,9 +170,9 @@ double exchange_seconds(const MachineLimits& limits, double bytes);
 /// ones may be slightly faster than this.
 double lower_bound_seconds(const MachineLimits& limits, const Work& work, BusyCores cores);
 
-/// How often its lower bound the work of a class takes in steps with such products: that of the
-/// most similar use of the cores; of other products, if there is none of these; else 1.
-double work_factor(const StepRates& rates, std::string_view work, DType math, BusyCores cores);
+/// How long the work of a class takes in steps with such products: the row of the most similar use
+/// of the cores; of other products, if there is none of these; else one that takes its lower bound.
+WorkFactor work_factor(const StepRates& rates, std::string_view work, DType math, BusyCores cores);
 
 /// That of the most similar use of the cores; none if nothing was measured.
 StepOverhead step_overhead(const StepRates& rates, BusyCores cores);

@@ -13,8 +13,16 @@ namespace {
 /// its own.
 constexpr double kPayload = 1448.0 / 1514;
 
-double class_factor(WorkClass work, const MachineLimits& limits, const StepPlacement& placement) {
+WorkFactor class_factor(WorkClass work, const MachineLimits& limits,
+                        const StepPlacement& placement) {
   return work_factor(limits.steps, name_of(work), placement.math, placement.cores);
+}
+
+void add(double times, const WorkCost& cost, WorkCost& sum) {
+  sum.bundles += static_cast<std::size_t>(times) * cost.bundles;
+  sum.seconds += times * cost.seconds;
+  sum.flops += times * cost.flops;
+  sum.bytes += times * cost.bytes;
 }
 
 class CostOfStep {
@@ -56,9 +64,9 @@ class CostOfStep {
     double once = 0;
     for (std::size_t i = 0; i < classes.size(); ++i) {
       const auto work = static_cast<WorkClass>(i);
-      const double seconds = classes[i].seconds * class_factor(work, limits_, placement_);
+      const double seconds = expected(class_factor(work, limits_, placement_), classes[i]);
       once += seconds;
-      out_.lower_bounds[i] += times * classes[i].seconds;
+      add(times, classes[i], out_.bounds[i]);
       out_.work[i] += times * seconds;
       if (work == WorkClass::kDot || work == WorkClass::kConvolution ||
           work == WorkClass::kAttention)
@@ -152,10 +160,15 @@ double StepCost::commands() const {
   return std::accumulate(work.begin(), work.end(), 0.0);
 }
 
+double expected(const WorkFactor& factor, const WorkCost& bound) {
+  return factor.seconds(bound.seconds, bound.bytes, static_cast<double>(bound.bundles));
+}
+
 BundleSeconds expected_of_bundles(const MachineLimits& limits, const StepPlacement& placement) {
   return [lower_bounds = lower_bounds_of_bundles(limits, placement.cores), &limits, placement](
              const Plan& plan, std::size_t first) {
-    return lower_bounds(plan, first) * class_factor(plan.commands[first].work, limits, placement);
+    return class_factor(plan.commands[first].work, limits, placement)
+        .seconds(lower_bounds(plan, first), bundle_work(plan, first).bytes, 1);
   };
 }
 

@@ -31,14 +31,14 @@ struct StepPlacement {
 
 /// Seconds of one rank. By class, bundles of all micro-batches and of the update.
 struct StepCost {
-  std::array<double, kWorkClassCount> lower_bounds{};  ///< from the limits alone
-  std::array<double, kWorkClassCount> work{};          ///< expected in a step
-  double sums = 0;        ///< gradients of a rank's micro-batches are added
-  double all_reduce = 0;  ///< of all buckets, hidden or not
-  double exposed = 0;     ///< of it, what the update program waits for
-  double overhead = 0;    ///< the host records the next step, and hands it over
-  double waits = 0;       ///< for other ranks, whose commands take longer now and then
-  double flops = 0;       ///< of dots, convolutions and attention
+  CostByClass bounds{};                        ///< from the limits alone
+  std::array<double, kWorkClassCount> work{};  ///< expected in a step
+  double sums = 0;                             ///< gradients of a rank's micro-batches are added
+  double all_reduce = 0;                       ///< of all buckets, hidden or not
+  double exposed = 0;                          ///< of it, what the update program waits for
+  double overhead = 0;  ///< the host records the next step, and hands it over
+  double waits = 0;     ///< for other ranks, whose commands take longer now and then
+  double flops = 0;     ///< of dots, convolutions and attention
   StepDurations durations;
 
   double commands() const;
@@ -46,7 +46,10 @@ struct StepCost {
   double seconds = 0;
 };
 
-/// What to expect of a bundle: its lower bound times the factor that `limits` has of its class.
+/// Seconds to expect of work of one class in a step, for its lower bound.
+double expected(const WorkFactor& factor, const WorkCost& bound);
+
+/// What to expect of a bundle, by the factor that `limits` has of its class.
 /// `limits` must outlive the result.
 BundleSeconds expected_of_bundles(const MachineLimits& limits, const StepPlacement& placement);
 

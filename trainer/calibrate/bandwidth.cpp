@@ -67,7 +67,7 @@ double rate_of(int threads, std::int64_t working_set, std::int64_t arrays, doubl
       });
     };
   };
-  const double min = min_seconds(make, 1, seconds, Time::kWall);
+  const double min = min_seconds(make, 1, seconds);
   return static_cast<double>(bytes) * static_cast<double>(passes) * threads / min;
 }
 

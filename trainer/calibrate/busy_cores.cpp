@@ -12,34 +12,34 @@
 namespace lockstep {
 namespace {
 
-double seconds_now(Time time) {
+double seconds_now() {
   const SteadyClock clock;
-  return 1e-9 * static_cast<double>(time == Time::kThread ? thread_cpu_ns() : clock.now_ns());
+  return 1e-9 * static_cast<double>(clock.now_ns());
 }
 
-double time_of(const std::function<void()>& work, int calls, Time time) {
-  const double begin = seconds_now(time);
+double time_of(const std::function<void()>& work, int calls) {
+  const double begin = seconds_now();
   for (int i = 0; i < calls; ++i) work();
-  return (seconds_now(time) - begin) / calls;
+  return (seconds_now() - begin) / calls;
 }
 
-/// Calls for `seconds`; returns the minimum time of a call. The clock of a thread may stand still
-/// during a single short call, so that one is not counted.
-double time_calls(const std::function<void()>& work, double seconds, Time time) {
+/// Calls for `seconds`; returns the minimum time of a call. The first one only tells how many are
+/// timed together.
+double time_calls(const std::function<void()>& work, double seconds) {
   constexpr double kTimed = 100e-6;  // long enough that reading the clock is negligible
-  const double once = time_of(work, 1, time);
+  const double once = time_of(work, 1);
   const int calls = static_cast<int>(std::clamp(kTimed / once, 1.0, 1e4));
   double min = std::numeric_limits<double>::infinity();
-  const double begin = seconds_now(Time::kWall);
+  const double begin = seconds_now();
   do {
-    min = std::min(min, time_of(work, calls, time));
-  } while (seconds_now(Time::kWall) - begin < seconds);
+    min = std::min(min, time_of(work, calls));
+  } while (seconds_now() - begin < seconds);
   return min;
 }
 
 }  // namespace
 
-double min_seconds(const MakeWork& make_work, int threads, double seconds, Time time) {
+double min_seconds(const MakeWork& make_work, int threads, double seconds) {
   std::vector<double> min(static_cast<std::size_t>(threads));
   std::barrier start(threads);
   std::vector<std::jthread> running;
@@ -50,7 +50,7 @@ double min_seconds(const MakeWork& make_work, int threads, double seconds, Time 
       const std::function<void()> work = make_work();
       work();
       start.arrive_and_wait();
-      result = time_calls(work, seconds, time);
+      result = time_calls(work, seconds);
     });
   running.clear();
   return *std::min_element(min.begin(), min.end());

@@ -9,12 +9,10 @@ namespace lockstep {
 /// Makes the work of one thread, with memory of its own; called on that thread.
 using MakeWork = std::function<std::function<void()>()>;
 
-/// The thread's CPU time excludes time that other programs take; wall time includes it. Wall time
-/// is needed if threads share memory bandwidth or one piece of work.
-enum class Time { kThread, kWall };
-
-/// The minimum seconds that a thread took for one call, while all of them ran. After a first call
-/// that is not timed, each thread calls at least twice and for at least `seconds`.
-double min_seconds(const MakeWork& make_work, int threads, double seconds, Time time);
+/// The minimum seconds of wall time that a thread took for one call, while all of them ran. After a
+/// first call that is not timed, each thread calls at least twice and for at least `seconds`. (A
+/// thread's CPU time would leave other programs out, but on a virtual machine it stands still while
+/// time that the host took is set off: calls then seem a third quicker than they are.)
+double min_seconds(const MakeWork& make_work, int threads, double seconds);
 
 }  // namespace lockstep

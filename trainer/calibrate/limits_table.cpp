@@ -27,6 +27,13 @@ std::string to_text(BusyCores cores) {
   return cores.ranks == 1 ? threads : fmt::format("{} x {}", cores.ranks, threads);
 }
 
+std::string to_text(const WorkFactor& row) {
+  std::string out = fmt::format("{:.2f}", row.factor);
+  if (row.byte_seconds > 0) out += fmt::format(" + {:.0f} ps/byte", 1e12 * row.byte_seconds);
+  if (row.bundle_seconds > 0) out += fmt::format(" + {} each", readable_time(row.bundle_seconds));
+  return out;
+}
+
 std::string line(const std::string& name, const std::vector<std::string>& cells,
                  int width = kWidth) {
   std::string out = fmt::format("  {:<{}}", name, kFirst);
@@ -100,7 +107,7 @@ std::string steps(const StepRates& rates) {
       const auto found = std::ranges::find_if(rates.work, [&](const WorkFactor& other) {
         return other.work == row.work && other.math == math && other.cores == cores;
       });
-      cells.push_back(found == rates.work.end() ? "-" : fmt::format("{:.2f}", found->factor));
+      cells.push_back(found == rates.work.end() ? "-" : to_text(*found));
     }
     out += line(row.work, cells, kWide);
   }

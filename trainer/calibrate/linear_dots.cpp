@@ -44,10 +44,8 @@ void measure_dot(DotRate& row, const Target& target, double seconds) {
           linear_dot(dot, row.dtype, row.m, row.k, row.n, target, row.cores.threads)));
       return [kernel] { kernel->run(); };
     };
-    // If several threads share a product, one waits for the others: its own CPU time is not enough.
-    const Time time = row.cores.threads == 1 ? Time::kThread : Time::kWall;
     row.flops_per_s =
-        std::max(row.flops_per_s, row.flops() / min_seconds(make, row.cores.ranks, seconds, time));
+        std::max(row.flops_per_s, row.flops() / min_seconds(make, row.cores.ranks, seconds));
   }
 }
 

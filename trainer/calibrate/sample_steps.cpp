@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/atomic_file.h"
@@ -20,22 +21,36 @@ namespace {
 constexpr double kMaxJobSeconds = 120;
 constexpr std::int64_t kQuickSteps = 3;  ///< the first one is not measured
 
+/// Rounds over the samples. A sample is left out of later ones when its two quickest rounds agree:
+/// load that comes and goes would else make the machine seem slower than it is.
+constexpr int kMinRounds = 2;
+constexpr int kMaxRounds = 6;
+constexpr double kAgreement = 1.03;
+
 struct SampleRun {
   const SampleModel& model;
   Precision precision = Precision::kFp32;
   int ranks = 1;
+  std::vector<double> seconds = {};  ///< of a step, of each round, ascending
+  MeasuredStep quickest = {};
+
+  bool settled() const {
+    return seconds.size() >= kMinRounds && seconds[1] <= kAgreement * seconds[0];
+  }
+  void add(MeasuredStep step) {
+    seconds.insert(std::ranges::upper_bound(seconds, step.seconds), step.seconds);
+    if (seconds[0] == step.seconds) quickest = std::move(step);
+  }
 };
 
-/// All samples once, or twice, so that load which disturbs one round does not disturb the other.
 std::vector<SampleRun> samples_of(const std::vector<int>& ranks, bool quick) {
   std::vector<int> numbers{1};
   if (!quick) numbers.insert(numbers.end(), ranks.begin(), ranks.end());
   std::vector<SampleRun> out;
-  for (int round = 0; round < (quick ? 1 : 2); ++round)
-    for (const SampleModel& model : sample_models())
-      for (const int number : numbers)
-        for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed})
-          if (!quick || precision == Precision::kFp32) out.push_back({model, precision, number});
+  for (const SampleModel& model : sample_models())
+    for (const int number : numbers)
+      for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed})
+        if (!quick || precision == Precision::kFp32) out.push_back({model, precision, number});
   return out;
 }
 
@@ -44,7 +59,7 @@ class SampleJobs {
   SampleJobs(bool quick, const Registry& registry, MaxIsa max)
       : quick_(quick), registry_(registry), max_(max) {}
 
-  JobEnd measure(const SampleRun& sample) {
+  JobEnd measure(SampleRun& sample) {
     const std::vector<std::string> overrides = overrides_of(sample);
     const std::string file = folder_.path() + "/sample.yaml";
     write_file(file, std::string(sample.model.config), ErrorKind::kUsage);
@@ -58,25 +73,12 @@ class SampleJobs {
         .cores = {.threads = 1, .ranks = sample.ranks},
         .math = config.training.precision == Precision::kFp32 ? DType::kF32 : DType::kBF16,
         .micro_batches = plan_batch(config.batch, sample.ranks).micro_batches_per_rank};
-    keep_quicker(measured_step(read_profiles(folder_.path() + "/run"),
-                               std::string(sample.model.name), run.step, placement));
+    sample.add(measured_step(read_profiles(folder_.path() + "/run"), std::string(sample.model.name),
+                             run.step, placement));
     return {};
   }
 
-  const std::vector<MeasuredStep>& steps() const { return steps_; }
-
  private:
-  /// Of the rounds of one sample the best one counts.
-  void keep_quicker(MeasuredStep step) {
-    for (MeasuredStep& other : steps_) {
-      const StepPlacement &a = other.placement, &b = step.placement;
-      if (other.model != step.model || a.cores != b.cores || a.math != b.math) continue;
-      if (step.seconds < other.seconds) other = std::move(step);
-      return;
-    }
-    steps_.push_back(std::move(step));
-  }
-
   std::vector<std::string> overrides_of(const SampleRun& sample) const {
     const bool fp32 = sample.precision == Precision::kFp32;
     return {"run.dir=" + folder_.path(),
@@ -95,7 +97,6 @@ class SampleJobs {
   const Registry& registry_;
   MaxIsa max_;
   JobFolder folder_;
-  std::vector<MeasuredStep> steps_;
 };
 
 }  // namespace
@@ -103,19 +104,26 @@ class SampleJobs {
 JobEnd measure_steps(const std::vector<int>& ranks, bool quick, const Registry& registry,
                      MaxIsa max, Activity activity, MachineLimits& limits) {
   SampleJobs jobs(quick, registry, max);
-  for (const SampleRun& sample : samples_of(ranks, quick)) {
-    JobEnd end;
-    try {
-      end = jobs.measure(sample);
-    } catch (const Error& e) {
-      end.problem = e.what();
+  std::vector<SampleRun> samples = samples_of(ranks, quick);
+  for (int round = 0; round < (quick ? 1 : kMaxRounds); ++round)
+    for (SampleRun& sample : samples) {
+      if (sample.settled()) continue;
+      JobEnd end;
+      try {
+        end = jobs.measure(sample);
+      } catch (const Error& e) {
+        end.problem = e.what();
+      }
+      if (!end.problem.empty())
+        end.problem =
+            fmt::format("{} on {} ranks: {}", sample.model.name, sample.ranks, end.problem);
+      if (!end.well()) return end;
+      activity.progress();
     }
-    if (!end.problem.empty())
-      end.problem = fmt::format("{} on {} ranks: {}", sample.model.name, sample.ranks, end.problem);
-    if (!end.well()) return end;
-    activity.progress();
-  }
-  limits.steps = fit_step_rates(jobs.steps(), limits);
+  std::vector<MeasuredStep> steps;
+  steps.reserve(samples.size());
+  for (SampleRun& sample : samples) steps.push_back(std::move(sample.quickest));
+  limits.steps = fit_step_rates(steps, limits);
   return {};
 }
 

@@ -36,7 +36,7 @@ double bundle_seconds(const Target& target, double seconds) {
   const auto at = [&](std::size_t i) { return memory->data() + i * type.bytes(); };
   const PlanMemory memories{{at(0), at(1)}, {at(2)}, arena->data()};
   const auto run = [&] { run_plan(plan, memories, {pool, *communicator, 0, {}}); };
-  const double all = min_seconds([&] { return run; }, 1, seconds, Time::kThread);
+  const double all = min_seconds([&] { return run; }, 1, seconds);
   return all / static_cast<double>(count_bundles(*plan.plan));
 }
 
@@ -47,7 +47,7 @@ double seconds_of(const F& f, double seconds) {
   const auto calls = [&] {
     for (int i = 0; i < kCalls; ++i) f();
   };
-  return min_seconds([&] { return calls; }, 1, seconds, Time::kThread) / kCalls;
+  return min_seconds([&] { return calls; }, 1, seconds) / kCalls;
 }
 
 struct Adding final : SpanListener {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -45,26 +46,114 @@ std::vector<StepCost> bounds_of(std::span<const MeasuredStep> steps, MachineLimi
   return out;
 }
 
+/// What is fitted to parts of a sum as least squares of relative errors, neither of them negative.
+struct TwoTerms {
+  double first = 0;
+  double second = 0;
+};
+
+/// first * a + second * b = r for each row that was added, by its weight.
+class TwoTermFit {
+ public:
+  void add(double a, double b, double r, double weight = 1) {
+    aa_ += weight * a * a, ab_ += weight * a * b, bb_ += weight * b * b;
+    ar_ += weight * a * r, br_ += weight * b * r;
+    ++rows_;
+  }
+
+  /// Nothing where the rows do not tell the terms apart; two rows would be met exactly, with all
+  /// their noise.
+  std::optional<TwoTerms> solve() const {
+    constexpr int kMinRows = 3;
+    if (rows_ < kMinRows) return std::nullopt;
+    constexpr double kSingular = 1e-9;
+    const double determinant = aa_ * bb_ - ab_ * ab_;
+    if (determinant <= kSingular * aa_ * bb_) return std::nullopt;
+    const TwoTerms out{(ar_ * bb_ - br_ * ab_) / determinant,
+                       (br_ * aa_ - ar_ * ab_) / determinant};
+    if (out.first < 0) return TwoTerms{0, std::max(0.0, second_alone())};
+    if (out.second < 0) return TwoTerms{std::max(0.0, ar_ / aa_), 0};
+    return out;
+  }
+
+  double second_alone() const { return br_ / bb_; }
+
+ private:
+  double aa_ = 0, ab_ = 0, bb_ = 0, ar_ = 0, br_ = 0;
+  int rows_ = 0;
+};
+
+/// What a class's time goes with beside its lower bound.
+enum class SecondTerm : std::uint8_t { kNone, kBytes, kBundles };
+
+SecondTerm second_term(WorkClass work) {
+  switch (work) {
+    case WorkClass::kDot:
+    case WorkClass::kConvolution: return SecondTerm::kNone;
+    case WorkClass::kAttention: return SecondTerm::kBytes;
+    case WorkClass::kPool:
+    case WorkClass::kReduce:
+    case WorkClass::kFused:
+    case WorkClass::kFusedReduce:
+    case WorkClass::kMovement:
+    case WorkClass::kGather:
+    case WorkClass::kScatterAdd:
+    case WorkClass::kOptimizer:
+    case WorkClass::kCopy:
+    case WorkClass::kHostCall:
+    case WorkClass::kCollective: return SecondTerm::kBundles;
+  }
+  __builtin_unreachable();
+}
+
+/// The factor of one class, from the steps of several models.
+class ClassFit {
+ public:
+  explicit ClassFit(SecondTerm second) : second_(second) {}
+
+  void add(const WorkCost& bound, double taken, double weight) {
+    mean_.add(taken / bound.seconds, weight);
+    const double second =
+        second_ == SecondTerm::kBytes ? bound.bytes : static_cast<double>(bound.bundles);
+    terms_.add(bound.seconds / taken, second / taken, 1, weight);
+  }
+
+  /// Fills in what was fitted.
+  void fit(WorkFactor& row) const {
+    row.factor = mean_.value();
+    if (second_ == SecondTerm::kNone) return;
+    const std::optional<TwoTerms> terms = terms_.solve();
+    if (!terms || terms->first <= 0) return;
+    row.factor = terms->first;
+    (second_ == SecondTerm::kBytes ? row.byte_seconds : row.bundle_seconds) = terms->second;
+  }
+
+ private:
+  SecondTerm second_;
+  MeanFactor mean_;
+  TwoTermFit terms_;
+};
+
 std::vector<WorkFactor> work_factors(std::span<const MeasuredStep> steps,
                                      std::span<const StepCost> bounds) {
-  using Key = std::tuple<int, DType, int, int>;
-  std::map<Key, MeanFactor> means;
+  using Key = std::tuple<WorkClass, DType, int, int>;
+  std::map<Key, ClassFit> fits;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     const StepPlacement& placement = steps[s].placement;
-    for (int i = 0; i < kWorkClassCount; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      const double bound = bounds[s].lower_bounds[at], taken = steps[s].work[at];
-      if (bound > 0 && taken > 0)
-        means[{i, placement.math, placement.cores.threads, placement.cores.ranks}].add(
-            taken / bound, taken / steps[s].seconds);
+    for (std::size_t i = 0; i < steps[s].work.size(); ++i) {
+      const auto work = static_cast<WorkClass>(i);
+      const double taken = steps[s].work[i];
+      if (bounds[s].bounds[i].seconds <= 0 || taken <= 0) continue;
+      const Key key{work, placement.math, placement.cores.threads, placement.cores.ranks};
+      fits.try_emplace(key, second_term(work))
+          .first->second.add(bounds[s].bounds[i], taken, taken / steps[s].seconds);
     }
   }
   std::vector<WorkFactor> out;
-  out.reserve(means.size());
-  for (const auto& [key, mean] : means) {
+  out.reserve(fits.size());
+  for (const auto& [key, fit] : fits) {
     const auto& [work, math, threads, ranks] = key;
-    out.push_back(
-        {std::string(name_of(static_cast<WorkClass>(work))), math, {threads, ranks}, mean.value()});
+    fit.fit(out.emplace_back(WorkFactor{std::string(name_of(work)), math, {threads, ranks}}));
   }
   return out;
 }
@@ -80,35 +169,20 @@ double sums_rate(std::span<const MeasuredStep> steps) {
 }
 
 /// What commands, sums and the all-reduce leave of a step, as node_seconds * nodes + waits *
-/// commands: least squares of the relative errors of whole steps, neither of them negative.
+/// commands, of whole steps.
 StepOverhead overhead_of(std::span<const MeasuredStep> steps, std::span<const StepCost> bounds,
                          double sums_bytes_per_s, BusyCores cores) {
-  double aa = 0, ab = 0, bb = 0, ar = 0, br = 0;
+  TwoTermFit fit;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     const MeasuredStep& step = steps[s];
     if (step.placement.cores != cores) continue;
     const double sums = step.placement.micro_batches > 1 && sums_bytes_per_s > 0 ? step.sums : 0;
     const double rest = step.seconds - step.commands() - sums - bounds[s].all_reduce;
-    const double a = static_cast<double>(step.step->step.nodes.size()) / step.seconds,
-                 b = step.commands() / step.seconds, r = rest / step.seconds;
-    aa += a * a, ab += a * b, bb += b * b, ar += a * r, br += b * r;
+    fit.add(static_cast<double>(step.step->step.nodes.size()) / step.seconds,
+            step.commands() / step.seconds, rest / step.seconds);
   }
-  StepOverhead out{cores};
-  const double determinant = aa * bb - ab * ab;
-  constexpr double kSingular = 1e-9;
-  if (determinant > kSingular * aa * bb) {
-    out.node_seconds = (ar * bb - br * ab) / determinant;
-    out.waits = (br * aa - ar * ab) / determinant;
-  }
-  if (determinant <= kSingular * aa * bb || out.node_seconds < 0) {
-    out.node_seconds = 0;
-    out.waits = br / bb;
-  } else if (out.waits < 0) {
-    out.node_seconds = ar / aa;
-  }
-  out.node_seconds = std::max(out.node_seconds, 0.0);
-  out.waits = std::max(out.waits, 0.0);
-  return out;
+  const TwoTerms terms = fit.solve().value_or(TwoTerms{0, std::max(0.0, fit.second_alone())});
+  return {cores, terms.first, terms.second};
 }
 
 StepRates rates_of(std::span<const MeasuredStep> steps, const MachineLimits& limits) {

@@ -112,7 +112,7 @@ int run_calibrate(const CommandCall& call) {
   if (settings.world_rank == 0) check_limits_path(path);
   if (!arguments.has("json") && settings.world_rank == 0)
     call.out << fmt::format("measuring for {}; other load disturbs the measurement\n",
-                            arguments.has("quick") ? "a few seconds" : "about two minutes")
+                            arguments.has("quick") ? "a few seconds" : "three to six minutes")
              << std::flush;
   call.watch.activity().begin(Phase::kPrepare, -1, "calibration");
   std::vector<AllReduceTime> sums;
@@ -150,7 +150,7 @@ CliCommand calibrate_command() {
           "and\n"
           "the cost of launches, clock readings and events: the minimum times of three rounds, "
           "with\n"
-          "lockstep's own kernels; and training steps of four small models, for\n"
+          "lockstep's own kernels; and training steps of five small models, for\n"
           "`lockstep foresee --device this-machine`.\n"
           "The file in the cache folder is for all machines of this kind;\n"
           "without it lockstep uses default limits. \"~\" marks a figure that differed between "

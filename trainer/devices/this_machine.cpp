@@ -30,7 +30,7 @@ double memory_rate(const MachineLimits& limits) {
 DeviceProfile calibrated_device(const MachineLimits& limits) {
   LS_USER_CHECK(limits.calibration.measured && limits.steps.measured(),
                 "the training steps of this machine were not measured: run `lockstep calibrate`, "
-                "which takes about two minutes");
+                "which takes three to six minutes");
   const std::string source = "lockstep calibrate, " + limits.calibration.date;
   const auto figure = [&](double value) { return Figure{value, source}; };
   DeviceProfile out;

@@ -18,7 +18,7 @@ StepTime calibrated_time(const ForeseenStep& step, const LoadedConfig& config,
     if (seconds > 0) out.parts.push_back({name, seconds, std::min(limit, seconds), 0});
   };
   for (std::size_t i = 0; i < cost.work.size(); ++i)
-    add(name_of(static_cast<WorkClass>(i)), cost.work[i], cost.lower_bounds[i]);
+    add(name_of(static_cast<WorkClass>(i)), cost.work[i], cost.bounds[i].seconds);
   add("gradient sums", cost.sums, 0);
   add("exposed communication", cost.exposed, cost.exposed);
   add("dispatch", cost.overhead, 0);

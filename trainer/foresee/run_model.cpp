@@ -17,9 +17,9 @@ WorkTimes times_of(const Plan& plan, const MachineLimits& limits, const StepPlac
   const CostByClass costs = cost_by_class(plan, lower_bounds_of_bundles(limits, placement.cores));
   WorkTimes out{};
   for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] = calls * costs[i].seconds *
-             work_factor(limits.steps, name_of(static_cast<WorkClass>(i)), placement.math,
-                         placement.cores);
+    out[i] = calls * expected(work_factor(limits.steps, name_of(static_cast<WorkClass>(i)),
+                                          placement.math, placement.cores),
+                              costs[i]);
   return out;
 }
 

@@ -155,7 +155,9 @@ OrderedJson steps_json(const StepRates& rates) {
                     {"math", name_of(row.math)},
                     {"threads", row.cores.threads},
                     {"ranks", row.cores.ranks},
-                    {"factor", row.factor}});
+                    {"factor", row.factor},
+                    {"byte_seconds", row.byte_seconds},
+                    {"bundle_seconds", row.bundle_seconds}});
   for (const StepOverhead& row : rates.overheads)
     overheads.push_back({{"threads", row.cores.threads},
                          {"ranks", row.cores.ranks},
@@ -177,9 +179,14 @@ StepRates read_steps(const OrderedJson& json) {
   const auto cores = [](const OrderedJson& row) {
     return BusyCores{count<int>(row, "threads"), count<int>(row, "ranks")};
   };
-  for (const OrderedJson& row : json.at("work"))
+  for (const OrderedJson& row : json.at("work")) {
+    // Files of earlier builds have none.
+    const auto added = [&](const char* key) {
+      return row.contains(key) ? not_negative(row, key) : 0;
+    };
     out.work.push_back({row.at("work").get<std::string>(), read_dtype(row.at("math")), cores(row),
-                        positive(row, "factor")});
+                        positive(row, "factor"), added("byte_seconds"), added("bundle_seconds")});
+  }
   for (const OrderedJson& row : json.at("overheads"))
     out.overheads.push_back(
         {cores(row), not_negative(row, "node_seconds"), not_negative(row, "waits")});

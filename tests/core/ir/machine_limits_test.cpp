@@ -123,13 +123,16 @@ TEST(MachineLimits, AStepGetsTheFactorsOfTheMostSimilarUse) {
   const StepRates rates{.work = {{"dot", DType::kF32, {1, 1}, 1.1},
                                  {"dot", DType::kF32, {1, 2}, 1.2},
                                  {"dot", DType::kBF16, {1, 1}, 1.3},
-                                 {"pool", DType::kF32, {1, 1}, 5}},
+                                 {"pool", DType::kF32, {1, 1}, 5, 0.25, 0.125}},
                         .overheads = {{{1, 1}, 1e-7, 0}, {{1, 2}, 5e-7, 0.02}}};
-  EXPECT_EQ(work_factor(rates, "dot", DType::kF32, {1, 1}), 1.1);
-  EXPECT_EQ(work_factor(rates, "dot", DType::kF32, {1, 8}), 1.2);
-  EXPECT_EQ(work_factor(rates, "dot", DType::kBF16, {1, 2}), 1.3) << "its own products come first";
-  EXPECT_EQ(work_factor(rates, "pool", DType::kBF16, {1, 1}), 5);
-  EXPECT_EQ(work_factor(rates, "gather", DType::kF32, {1, 1}), 1) << "nothing is known";
+  EXPECT_EQ(work_factor(rates, "dot", DType::kF32, {1, 1}).factor, 1.1);
+  EXPECT_EQ(work_factor(rates, "dot", DType::kF32, {1, 8}).factor, 1.2);
+  EXPECT_EQ(work_factor(rates, "dot", DType::kBF16, {1, 2}).factor, 1.3)
+      << "its own products come first";
+  EXPECT_EQ(work_factor(rates, "pool", DType::kBF16, {1, 1}).factor, 5);
+  EXPECT_EQ(work_factor(rates, "pool", DType::kBF16, {1, 1}).seconds(2, 3, 4),
+            10 + 3 * 0.25 + 4 * 0.125);
+  EXPECT_EQ(work_factor(rates, "gather", DType::kF32, {1, 1}).factor, 1) << "nothing is known";
   EXPECT_EQ(step_overhead(rates, {1, 4}).waits, 0.02);
   EXPECT_EQ(step_overhead({}, {1, 4}).waits, 0);
 }

@@ -20,11 +20,15 @@ struct StepRatesTest : testing::Test {
     MachineLimits out = default_limits({"model", "Test CPU", 2, Isa::kAvx2, Bf16Units::kNone});
     out.steps.sums_bytes_per_s = 8e9;
     for (const int ranks : {1, 2}) {
-      for (int i = 0; i < kWorkClassCount; ++i)
-        out.steps.work.push_back({std::string(name_of(static_cast<WorkClass>(i))),
+      for (int i = 0; i < kWorkClassCount; ++i) {
+        const auto work = static_cast<WorkClass>(i);
+        out.steps.work.push_back({std::string(name_of(work)),
                                   DType::kF32,
                                   {1, ranks},
-                                  1.25 + 0.5 * i + 0.25 * ranks});
+                                  1.25 + 0.5 * i + 0.25 * ranks,
+                                  work == WorkClass::kAttention ? 5e-11 : 0,
+                                  work == WorkClass::kFused ? 2e-6 : 0});
+      }
       out.steps.overheads.push_back({{1, ranks}, ranks * 1e-7, (ranks - 1) * 0.03});
     }
     return out;
@@ -65,13 +69,20 @@ TEST_F(StepRatesTest, WithoutRatesAStepTakesItsLowerBounds) {
   for (const WorkCost& each : cost_by_class(text->gradient, seconds)) bounds += 2 * each.seconds;
   for (const WorkCost& each : cost_by_class(text->update, seconds)) bounds += each.seconds;
   EXPECT_NEAR(cost.seconds, bounds, 2e-9) << "durations are rounded to nanoseconds";
-  EXPECT_EQ(cost.work, cost.lower_bounds);
+  for (std::size_t i = 0; i < cost.work.size(); ++i)
+    EXPECT_EQ(cost.work[i], cost.bounds[i].seconds);
 }
 
 TEST_F(StepRatesTest, AStepHasTheFactorsOfItsClasses) {
   const StepCost cost = step_cost(*text, limits, placed(1));
   const auto dot = static_cast<std::size_t>(WorkClass::kDot);
-  EXPECT_DOUBLE_EQ(cost.work[dot], 1.5 * cost.lower_bounds[dot]);
+  EXPECT_DOUBLE_EQ(cost.work[dot], 1.5 * cost.bounds[dot].seconds);
+  const auto attention = static_cast<std::size_t>(WorkClass::kAttention);
+  EXPECT_DOUBLE_EQ(cost.work[attention],
+                   2.5 * cost.bounds[attention].seconds + 5e-11 * cost.bounds[attention].bytes);
+  const auto fused = static_cast<std::size_t>(WorkClass::kFused);
+  EXPECT_DOUBLE_EQ(cost.work[fused], 4 * cost.bounds[fused].seconds +
+                                         2e-6 * static_cast<double>(cost.bounds[fused].bundles));
   EXPECT_DOUBLE_EQ(cost.sums, static_cast<double>(text->reduction.bytes) / 8e9);
   EXPECT_DOUBLE_EQ(cost.overhead, 1e-7 * static_cast<double>(text->step.nodes.size()));
   EXPECT_EQ(cost.exposed, 0);
@@ -97,7 +108,8 @@ TEST_F(StepRatesTest, BetweenNodesALinkTakesWhatItMust) {
 
 TEST_F(StepRatesTest, AFitFindsTheRatesThatMadeTheSteps) {
   std::vector<MeasuredStep> steps;
-  for (const SampleModel& model : {sample_models()[1], sample_models()[3]})
+  for (const std::size_t m : {0U, 1U, 2U, 4U}) {
+    const SampleModel& model = sample_models()[m];
     for (const int ranks : {1, 2}) {
       MeasuredStep step{std::string(model.name), plan(model), placed(ranks)};
       const StepCost cost = step_cost(*step.step, limits, step.placement);
@@ -106,11 +118,15 @@ TEST_F(StepRatesTest, AFitFindsTheRatesThatMadeTheSteps) {
       step.sums = cost.sums;
       steps.push_back(std::move(step));
     }
+  }
   const StepRates found = fit_step_rates(steps, limits);
-  for (const WorkFactor& row : found.work)
-    EXPECT_NEAR(row.factor, work_factor(limits.steps, row.work, row.math, row.cores),
-                1e-9 * row.factor)
+  for (const WorkFactor& row : found.work) {
+    const WorkFactor made = work_factor(limits.steps, row.work, row.math, row.cores);
+    EXPECT_NEAR(row.factor, made.factor, 1e-9 * row.factor)
         << row.work << " on " << row.cores.ranks;
+    EXPECT_NEAR(row.byte_seconds, made.byte_seconds, 1e-9 * made.byte_seconds) << row.work;
+    EXPECT_NEAR(row.bundle_seconds, made.bundle_seconds, 1e-12) << row.work;
+  }
   EXPECT_NEAR(found.sums_bytes_per_s, 8e9, 1);
   for (const BusyCores cores : {BusyCores{1, 1}, {1, 2}}) {
     // A step's time is rounded to some nanoseconds, and it has hundreds of nodes.
@@ -118,6 +134,32 @@ TEST_F(StepRatesTest, AFitFindsTheRatesThatMadeTheSteps) {
     EXPECT_NEAR(step_overhead(found, cores).waits, (cores.ranks - 1) * 0.03, 1e-8);
   }
   EXPECT_GT(found.deviation, 0) << "convolutions are in one model only";
+}
+
+TEST_F(StepRatesTest, NoTermOfAFitIsNegative) {
+  std::vector<MeasuredStep> steps;
+  for (const std::size_t m : {0U, 1U, 2U}) {
+    const SampleModel& model = sample_models()[m];
+    const double quicker = m == 1 ? 2 : 1;  // the model of the smallest work
+    MeasuredStep step{std::string(model.name), plan(model), placed(1)};
+    MachineLimits bare = limits;
+    bare.steps = {};
+    const StepCost cost = step_cost(*step.step, bare, step.placement);
+    for (std::size_t i = 0; i < step.work.size(); ++i)
+      step.work[i] = cost.bounds[i].seconds / quicker;
+    step.seconds = 2 * cost.seconds;
+    steps.push_back(std::move(step));
+  }
+  const StepRates found = fit_step_rates(steps, limits);
+  for (const WorkFactor& row : found.work) {
+    EXPECT_GT(row.factor, 0) << row.work;
+    EXPECT_LE(row.factor, 1) << row.work;
+    EXPECT_GE(row.byte_seconds, 0) << row.work;
+    EXPECT_GE(row.bundle_seconds, 0) << row.work;
+  }
+  const WorkFactor fused = work_factor(found, "fused", DType::kF32, {1, 1});
+  EXPECT_EQ(fused.bundle_seconds, 0) << "small work was the quicker one";
+  EXPECT_LT(fused.factor, 1);
 }
 
 TEST_F(StepRatesTest, AMeasuredStepIsTheQuickestInTheProportionsOfAll) {

@@ -28,7 +28,7 @@ MachineLimits calibrated_limits() {
   out.dots[1].cores = {2, 1};
   out.dots[1].spread = 1.25;
   out.memory[0].triad_bytes_per_s = 1e9 / 3;
-  out.steps = {.work = {{"dot", DType::kBF16, {1, 2}, 1.125}},
+  out.steps = {.work = {{"dot", DType::kBF16, {1, 2}, 1.125, 0x1p-30, 0x1p-4}},
                .overheads = {{{1, 2}, 0, 0.03125}},
                .sums_bytes_per_s = 1e10,
                .deviation = 0.0625};
@@ -45,7 +45,8 @@ TEST(LimitsFile, WhatIsWrittenIsReadBackToTheLastBit) {
   EXPECT_EQ(found.limits.dots[0].flops_per_s, 123456789012.5);
   EXPECT_EQ(found.limits.memory[0].triad_bytes_per_s, 1e9 / 3);
   EXPECT_EQ(found.limits.dots[1].cores, (BusyCores{2, 1}));
-  EXPECT_EQ(work_factor(found.limits.steps, "dot", DType::kBF16, {1, 2}), 1.125);
+  EXPECT_EQ(work_factor(found.limits.steps, "dot", DType::kBF16, {1, 2}).seconds(8, 0x1p30, 16),
+            11);
   EXPECT_EQ(step_overhead(found.limits.steps, {1, 2}).waits, 0.03125);
   EXPECT_EQ(found.limits.steps.deviation, 0.0625);
   EXPECT_EQ(found.limits.origin(), "calibrated 2026-11-23T05:40:12Z");

@@ -66,21 +66,21 @@ class Bench:
         ledger = contestants.read_ledger(run / "run")
         return run / "run", min(ledger["step_ms"][job.warmup:])
 
-    def foreseen(self, run, question):
-        done = subprocess.run([str(self.ours.binary), "foresee", str(run), "--what-if", question, "--json"],
+    def foreseen(self, run, question, words):
+        done = subprocess.run([str(self.ours.binary), "foresee", str(run), "--what-if", question, "--json", *words],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise contestants.Failed(done.stderr.strip())
         (answer,) = json.loads(done.stdout)["what_if"]
         return answer["after_ms"] / answer["before_ms"]
 
-    def compare(self, name, question, unchanged, changed):
-        """`unchanged()` and `changed()` train, and return the run and its least step."""
+    def compare(self, name, question, unchanged, changed, words=()):
+        """`unchanged()` and `changed()` train, and return the run and its least step; `words` go with the question."""
         before, after, ratios = [], [], []
         for _ in range(self.rounds):
             run, least = unchanged()
             before.append(least)
-            ratios.append(self.foreseen(run, question))
+            ratios.append(self.foreseen(run, question, words))
             after.append(changed()[1])
         foreseen, measured = statistics.median(ratios), min(after) / min(before)
         error = foreseen / measured - 1
@@ -115,7 +115,8 @@ def compare_links(bench):
             job = bench.job(workload, 2)
             yield bench.compare(f"{workload}, 2 hosts, {rate:g} Gbit/s", question,
                                 lambda job=job, rate=rate: train(job, "as_is", [], rate),
-                                lambda job=job, changes=changes, rate=rate_then: train(job, "changed", changes, rate))
+                                lambda job=job, changes=changes, rate=rate_then: train(job, "changed", changes, rate),
+                                ["--network-gbit", str(rate)])
 
 
 def main():

@@ -9,10 +9,6 @@
 namespace lockstep {
 namespace {
 
-/// Of what Ethernet carries: 1500 bytes a frame, of which 52 are headers of IP and TCP, and 14 of
-/// its own.
-constexpr double kPayload = 1448.0 / 1514;
-
 WorkFactor class_factor(WorkClass work, const MachineLimits& limits,
                         const StepPlacement& placement) {
   return work_factor(limits.steps, name_of(work), placement.math, placement.cores);
@@ -108,8 +104,8 @@ class CostOfStep {
       const Bucket& bucket = step_.reduction.buckets[i];
       const double payload = sent_share(placement_.nodes) * bytes_of(bucket);
       const double cores = exchange_seconds(limits_, payload);
-      const double both = placement_.link.latency_s +
-                          std::hypot(payload / (kPayload * placement_.link.bytes_per_s), cores);
+      const double both =
+          placement_.link.latency_s + std::hypot(link_seconds(placement_.link, payload), cores);
       out_.durations.buckets.push_back({.ready_ns = to_ns(ready[i]),
                                         .all_reduce_ns = to_ns(both),
                                         .between_ns = to_ns(both - placement_.link.latency_s),
@@ -151,6 +147,13 @@ class CostOfStep {
 };
 
 }  // namespace
+
+double link_seconds(const NodeLink& link, double payload) {
+  // Of what Ethernet carries: 1500 bytes a frame, of which 52 are headers of IP and TCP, and 14 of
+  // its own.
+  constexpr double kPayload = 1448.0 / 1514;
+  return payload / (kPayload * link.bytes_per_s);
+}
 
 double sent_share(int nodes) {
   return 2.0 * (nodes - 1) / nodes;

@@ -53,6 +53,9 @@ double expected(const WorkFactor& factor, const WorkCost& bound);
 /// `limits` must outlive the result.
 BundleSeconds expected_of_bundles(const MachineLimits& limits, const StepPlacement& placement);
 
+/// Seconds in which a link carries so many bytes, without latency; its frames have headers, too.
+double link_seconds(const NodeLink& link, double payload);
+
 /// Bytes that a node sends of each byte that is all-reduced, if its ranks' micro-batches are one
 /// subtree of the sum: see "Collectives" in ARCHITECTURE.md.
 double sent_share(int nodes);

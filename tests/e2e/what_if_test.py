@@ -44,6 +44,11 @@ class WhatIf(EndToEndTest):
         exposed = min(sum(row["ms"] for row in profile["rows"] if row["work"] == "all-reduce") for profile in self.profiles)
         self.assertAlmostEqual(free["before_ms"] - free["after_ms"], exposed, delta=1e-3)
 
+    def test_a_network_is_between_hosts(self):
+        outcome = self.ask("bandwidth=2x", "--network-gbit", "10")
+        self.assertEqual(outcome.code, 2, outcome)
+        self.assertIn(f"--network-gbit is of the link between hosts, and {self.run_.path} ran on one", outcome.err)
+
     def test_the_first_steps_recording_is_no_sign_of_a_slow_host(self):
         copy = self.folder / "slow_first"
         shutil.copytree(self.run_.path, copy)

@@ -24,6 +24,15 @@ std::optional<T> choice(const Arguments& arguments, const std::string& option, s
   return named_choice<T>("--" + option, *given, count);
 }
 
+/// Bytes per second of --network-gbit.
+std::optional<double> network_of(const Arguments& arguments) {
+  const Key gigabits{
+      .name = "network-gbit", .member = Member<double>{}, .range = above(0), .doc = ""};
+  constexpr double kBytesOfGigabit = 1e9 / 8;
+  const auto given = arguments.number("network-gbit", gigabits);
+  return given ? std::optional(*given * kBytesOfGigabit) : std::nullopt;
+}
+
 ForeseeOptions options_of(const Arguments& arguments) {
   constexpr int kMost = 1 << 20;
   ForeseeOptions out;
@@ -33,11 +42,7 @@ ForeseeOptions options_of(const Arguments& arguments) {
   Deployment& to = out.deployment;
   to.execution = choice<Execution>(arguments, "execution", kExecutions).value_or(to.execution);
   out.alternatives = arguments.has("alternatives");
-  const Key gigabits{
-      .name = "network-gbit", .member = Member<double>{}, .range = above(0), .doc = ""};
-  constexpr double kBytesOfGigabit = 1e9 / 8;
-  if (const auto network = arguments.number("network-gbit", gigabits))
-    to.node_network = *network * kBytesOfGigabit;
+  to.node_network = network_of(arguments);
   to.parallelism =
       choice<Parallelism>(arguments, "parallelism", kParallelisms).value_or(to.parallelism);
   return out;
@@ -66,8 +71,9 @@ int run_what_if(const CommandCall& call) {
   LS_USER_CHECK(words.size() == 1 && !arguments.has("device"),
                 "--what-if asks of a run on this machine: lockstep foresee RUN --what-if WORDS");
   const FoundLimits found = find_limits(call.settings, host_target(call.settings.max_isa));
-  const std::vector<WhatIf> answers = answer_what_if(
-      words[0], arguments.values("what-if"), found.limits, call.settings.max_isa, call.registry);
+  const std::vector<WhatIf> answers =
+      answer_what_if(words[0], arguments.values("what-if"), network_of(arguments), found.limits,
+                     call.settings.max_isa, call.registry);
   call.out << (arguments.has("json") ? what_if_json(words[0], answers) : what_if_text(answers));
   return 0;
 }
@@ -143,7 +149,8 @@ CliCommand foresee_command() {
            {.name = "nodes", .value = "N", .help = "nodes: 1"},
            {.name = "network-gbit",
             .value = "N",
-            .help = "Gbit/s of a node to others, each direction, in place of the profile's"},
+            .help = "Gbit/s of a node to others, each direction, in place of the profile's; with "
+                    "--what-if, what the links of the run carried"},
            {.name = "math",
             .value = "TYPE",
             .help = "of products: fp32, tf32, bf16, fp16 or fp8, in place of that of "

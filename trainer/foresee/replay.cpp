@@ -12,14 +12,15 @@ double sum_of(const WorkTimes& times) {
   return std::accumulate(times.begin(), times.end(), 0.0);
 }
 
-/// The links between ranks.
+/// The links between ranks, and the cores that serve them.
 struct Links {
   double seconds_per_byte = 0;
+  double cores = 1;       ///< they take so many times as long as the model says
   double all_reduce = 1;  ///< all-reduces take so many times as long, on cores and links
 
   /// Of a core and a link that wait for each other now and then (core/runtime/step_cost).
   double seconds(const ModelBucket& bucket) const {
-    return all_reduce * std::hypot(seconds_per_byte * bucket.bytes, bucket.cores);
+    return all_reduce * std::hypot(seconds_per_byte * bucket.bytes, cores * bucket.cores);
   }
 };
 
@@ -38,18 +39,53 @@ double exposed_by_rule(const LedgerStep& step, const RunModel& model, const Link
   return seconds_of(step_by_rule(step, model, links).exposed_ns());
 }
 
-/// The links' speed with which the rule exposes what was measured: only that is known of them.
-double seconds_per_byte(const LedgerStep& step, const RunModel& model) {
-  double bytes = 0;
-  for (const ModelBucket& bucket : model.buckets) bytes += bucket.bytes;
-  if (bytes == 0 || step.exposed == 0) return 0;
-  double low = 0, high = (step.total() + step.exposed) / bytes;
+/// What commands of the gradient program lose to the cores that exchange buckets beside them, as in
+/// core/runtime/step_cost: of an all-reduce's time the share that cores take.
+double lost_by_rule(const LedgerStep& step, const RunModel& model, const Links& links) {
+  double cores = 0, all = 0;
+  for (const ModelBucket& bucket : model.buckets) {
+    cores += links.all_reduce * links.cores * bucket.cores;
+    all += links.seconds(bucket);
+  }
+  if (all <= 0) return 0;
+  return seconds_of(step_by_rule(step, model, links).hidden_ns) * cores / all;
+}
+
+void scale(WorkTimes& times, double factor) {
+  for (double& seconds : times) seconds *= factor;
+}
+
+/// Sets `unknown` of the links to the value in [0, high] with which the rule exposes what was
+/// measured.
+void fit_to_exposed(const LedgerStep& step, const RunModel& model, double Links::*unknown,
+                    double high, Links& links) {
+  double low = 0;
   constexpr int kHalvings = 60;
   for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (low + high) / 2;
-    (exposed_by_rule(step, model, {middle}) < step.exposed ? low : high) = middle;
+    links.*unknown = (low + high) / 2;
+    (exposed_by_rule(step, model, links) < step.exposed ? low : high) = links.*unknown;
   }
-  return high;
+  links.*unknown = high;
+}
+
+/// Of a run. Where the link is known, what it does not explain of the exposed all-reduces is time
+/// of cores; else the cores take what the model says, and the rest is the link's.
+Links links_of(const LedgerStep& step, const RunModel& model, const NodeLink* link) {
+  double bytes = 0, cores = 0;
+  for (const ModelBucket& bucket : model.buckets) {
+    bytes += bucket.bytes;
+    cores += bucket.cores;
+  }
+  Links out;
+  if (bytes == 0 || step.exposed == 0) return out;
+  const double all = step.total() + step.exposed;
+  if (link == nullptr) {
+    fit_to_exposed(step, model, &Links::seconds_per_byte, all / bytes, out);
+    return out;
+  }
+  out.seconds_per_byte = link_seconds(*link, model.sent);
+  if (cores > 0) fit_to_exposed(step, model, &Links::cores, all / cores, out);
+  return out;
 }
 
 /// Measured times, as much longer as the model's are. What only the new plan has takes as long as
@@ -70,8 +106,12 @@ double busy(const LedgerStep& step) {
 class Replay {
  public:
   Replay(const RunChange& change, const LedgerStep& measured, const RunModel& before,
-         const RunModel& after)
-      : change_(change), measured_(measured), before_(before), after_(after) {}
+         const RunModel& after, const NodeLink* link)
+      : change_(change),
+        measured_(measured),
+        before_(before),
+        after_(after),
+        links_(links_of(measured, before, link)) {}
 
   LedgerStep changed() const {
     LedgerStep out = measured_;
@@ -83,12 +123,11 @@ class Replay {
           out.gradient[i] *= factor;
           out.update[i] *= factor;
         }
+    share_cores(out);
     out.sums = sums();
     // Ranks are late by a share of their own work.
     out.waits *= sum_of(out.gradient) / std::max(sum_of(measured_.gradient), 1e-12);
-    out.exposed = exposed_by_rule(
-        out, after_,
-        {seconds_per_byte(measured_, before_) / change_.bandwidth, change_.all_reduce});
+    out.exposed = exposed(out);
     // The host hides behind the device as far as it did, and the rest of its time is a wait.
     const double hidden_before = std::max(measured_.host - busy(measured_), 0.0);
     const double hidden_after = std::max(measured_.host - busy(out), 0.0);
@@ -97,6 +136,37 @@ class Replay {
   }
 
  private:
+  static constexpr double kMaxLoss = 0.5;  ///< no more: the two then take turns on one core
+
+  Links changed_links() const {
+    Links out = links_;
+    out.seconds_per_byte /= change_.bandwidth;
+    out.all_reduce = change_.all_reduce;
+    return out;
+  }
+
+  /// The measured gradient program has lost time to all-reduces: takes that out of the scaled one,
+  /// and adds what it loses to the changed ones. A longer program hides more of them, so twice.
+  void share_cores(LedgerStep& changed) const {
+    const double measured = sum_of(measured_.gradient);
+    if (measured <= 0) return;
+    WorkTimes alone = changed.gradient;
+    scale(alone, 1 - std::min(lost_by_rule(measured_, before_, links_) / measured, kMaxLoss));
+    const double sum = sum_of(alone);
+    for (int pass = 0; pass < 2 && sum > 0; ++pass) {
+      const double lost = lost_by_rule(changed, after_, changed_links());
+      changed.gradient = alone;
+      scale(changed.gradient, 1 + lost / sum);
+    }
+  }
+
+  /// What was measured, and what the rule has more or less of it.
+  double exposed(const LedgerStep& changed) const {
+    const double more = exposed_by_rule(changed, after_, changed_links()) -
+                        exposed_by_rule(measured_, before_, links_);
+    return std::max(measured_.exposed + more, 0.0);
+  }
+
   /// One addition less than there are micro-batches.
   double sums() const {
     const auto additions = [](const RunModel& model) {
@@ -111,6 +181,7 @@ class Replay {
   const LedgerStep& measured_;
   const RunModel& before_;
   const RunModel& after_;
+  Links links_;
 };
 
 }  // namespace
@@ -132,9 +203,9 @@ const ChangedPart* WhatIf::moved_most() const {
 }
 
 WhatIf replay(const RunChange& change, const LedgerStep& measured, const RunModel& before,
-              const RunModel& after) {
+              const RunModel& after, const NodeLink* link) {
   constexpr double kMs = 1e3;
-  const LedgerStep changed = Replay(change, measured, before, after).changed();
+  const LedgerStep changed = Replay(change, measured, before, after, link).changed();
   WhatIf out{.words = change.words,
              .before_ms = kMs * measured.total(),
              .after_ms = kMs * changed.total(),

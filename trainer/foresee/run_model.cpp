@@ -26,10 +26,9 @@ WorkTimes times_of(const Plan& plan, const MachineLimits& limits, const StepPlac
 /// The ranks of a node add their buckets when all have computed; between nodes a bucket is sent
 /// when it is complete, which no link changes.
 std::vector<ModelBucket> buckets_of(const CompiledStep& step, const MachineLimits& limits,
-                                    StepPlacement placement) {
+                                    StepPlacement placement, double sent) {
   placement.link = {.bytes_per_s = 1, .latency_s = 0};
   const StepDurations durations = step_cost(step, limits, placement).durations;
-  const double sent = placement.nodes > 1 ? sent_share(placement.nodes) : 0;
   const auto call = static_cast<double>(std::max<std::int64_t>(durations.micro_batch_ns, 1));
   std::vector<ModelBucket> out;
   out.reserve(durations.buckets.size());
@@ -55,7 +54,8 @@ RunModel model_run(const Config& config, const CompiledStep& step, const Machine
   out.micro_batches = batch.micro_batches_per_rank;
   out.gradient = times_of(step.gradient, limits, placement, static_cast<double>(out.micro_batches));
   out.update = times_of(step.update, limits, placement, 1);
-  if (ranks > 1) out.buckets = buckets_of(step, limits, placement);
+  out.sent = nodes > 1 ? sent_share(nodes) : 0;
+  if (ranks > 1) out.buckets = buckets_of(step, limits, placement, out.sent);
   if (limits.steps.sums_bytes_per_s > 0)
     out.sums = static_cast<double>(step.reduction.bytes) / limits.steps.sums_bytes_per_s;
   return out;

@@ -29,7 +29,8 @@ struct RunModel {
   WorkTimes update{};
   std::vector<ModelBucket> buckets;
   std::int64_t micro_batches = 1;  ///< of a rank
-  double sums = 0;                 ///< seconds to add a micro-batch's gradients to others
+  double sent = 0;  ///< bytes that a node sends of each byte that is all-reduced; 0 on one node
+  double sums = 0;  ///< seconds to add a micro-batch's gradients to others
 };
 
 /// Of one rank of a job of `ranks`, on `nodes` machines like this one.

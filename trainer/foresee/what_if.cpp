@@ -77,8 +77,8 @@ MachineLimits with_memory(MachineLimits limits, double factor) {
 /// The run, and what of it changes with the questions.
 class Questions {
  public:
-  Questions(const std::string& run, const MachineLimits& limits, MaxIsa max_isa,
-            const Registry& registry)
+  Questions(const std::string& run, std::optional<double> network, const MachineLimits& limits,
+            MaxIsa max_isa, const Registry& registry)
       : run_(run), limits_(limits), max_isa_(max_isa), registry_(registry) {
     const SavedRun saved(run);
     const std::vector<RankProfile> profiles = saved.profiles();
@@ -92,6 +92,9 @@ class Questions {
     measured_ = measured_step(profiles, trace_ms_of(saved));
     ranks_ = profiles[0].ranks;
     nodes_ = count_hosts(profiles);
+    LS_USER_CHECK(!network || nodes_ > 1,
+                  "--network-gbit is of the link between hosts, and {} ran on one", run);
+    if (network) link_ = NodeLink{.bytes_per_s = *network};
     config_ = load({});
     before_ = model(config_, limits_);
   }
@@ -99,14 +102,16 @@ class Questions {
   WhatIf answer(const std::string& words) {
     const RunChange change = parse_change(words, config_.config);
     if (change.keys.empty() && !change.unfused_optimizer && change.memory_bandwidth == 1)
-      return replay(change, measured_, before_, before_);
+      return replay(change, measured_, before_, before_, link());
     const LoadedConfig changed = load(change.keys);
     RunModel after = model(changed, with_memory(limits_, change.memory_bandwidth));
     if (change.unfused_optimizer) after.update = unfused_update();
-    return replay(change, measured_, before_, after);
+    return replay(change, measured_, before_, after, link());
   }
 
  private:
+  const NodeLink* link() const { return link_ ? &*link_ : nullptr; }
+
   LoadedConfig load(const std::vector<std::string>& keys) const {
     const std::string file = (std::filesystem::path(run_) / "config.yaml").string();
     return load_config(file, registry_, keys, /*may_go_on=*/true);
@@ -132,6 +137,7 @@ class Questions {
   const Registry& registry_;
   LedgerStep measured_;
   int ranks_ = 1, nodes_ = 1;
+  std::optional<NodeLink> link_;
   LoadedConfig config_;
   RunModel before_;
 };
@@ -181,9 +187,9 @@ LedgerStep measured_step(const std::vector<RankProfile>& profiles, double trace_
 }
 
 std::vector<WhatIf> answer_what_if(const std::string& run, const std::vector<std::string>& words,
-                                   const MachineLimits& limits, MaxIsa max_isa,
-                                   const Registry& registry) {
-  Questions questions(run, limits, max_isa, registry);
+                                   std::optional<double> network, const MachineLimits& limits,
+                                   MaxIsa max_isa, const Registry& registry) {
+  Questions questions(run, network, limits, max_isa, registry);
   std::vector<WhatIf> out;
   out.reserve(words.size());
   for (const std::string& each : words) out.push_back(questions.answer(each));

@@ -4,10 +4,12 @@
 // plan with the setting over what they say of the run's plan.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/ir/machine_limits.h"
+#include "core/runtime/step_cost.h"
 #include "trainer/foresee/run_change.h"
 #include "trainer/foresee/run_model.h"
 #include "trainer/statistics/rank_profile.h"
@@ -49,15 +51,18 @@ struct WhatIf {
   const ChangedPart* moved_most() const;
 };
 
-/// `before` and `after`: the model of the run, and of the run with the change.
+/// `before` and `after`: the model of the run, and of the run with the change. `link`: between the
+/// run's nodes; null if it is not known.
 WhatIf replay(const RunChange& change, const LedgerStep& measured, const RunModel& before,
-              const RunModel& after);
+              const RunModel& after, const NodeLink* link = nullptr);
 
-/// The answers to all questions of the command line, for the run in this folder. Error kUsage for a
-/// run without a ledger, a question that is not understood, or settings that cannot be trained.
+/// The answers to all questions of the command line, for the run in this folder. `network`: bytes
+/// per second of the link between the run's hosts, where it is known. Error kUsage for a run
+/// without a ledger, a question that is not understood, settings that cannot be trained, or a
+/// network of a run on one host.
 std::vector<WhatIf> answer_what_if(const std::string& run, const std::vector<std::string>& words,
-                                   const MachineLimits& limits, MaxIsa max_isa,
-                                   const Registry& registry);
+                                   std::optional<double> network, const MachineLimits& limits,
+                                   MaxIsa max_isa, const Registry& registry);
 
 std::string what_if_text(const std::vector<WhatIf>& answers);
 std::string what_if_json(const std::string& run, const std::vector<WhatIf>& answers);

@@ -93,6 +93,41 @@ TEST(WhatIf, BandwidthLeavesWhatCoresTake) {
               0.01);
 }
 
+/// 12 ms of the last bucket are 5 of the link and hypot(5, x) of cores: a link a tenth as quick
+/// takes 50 of its own, whatever part cores had before.
+TEST(WhatIf, AKnownLinkLeavesTheRestToCores) {
+  RunModel cores = model();
+  cores.sent = 1;
+  cores.buckets[0].cores = 1e-3;
+  cores.buckets[1].cores = 2e-3;
+  const NodeLink link{.bytes_per_s = 6e6 * 1514 / 1448 / 5e-3};
+  const auto exposed = [&](const std::string& words) {
+    return after_ms(replay(change(words), measured(), cores, cores, &link), "all-reduce");
+  };
+  EXPECT_NEAR(exposed("bandwidth=1x"), 12, 1e-4);
+  EXPECT_NEAR(exposed("bandwidth=100x"), std::sqrt(12.0 * 12 - 25), 0.01);
+  EXPECT_NEAR(exposed("bandwidth=0.5x"), std::sqrt(12.0 * 12 - 25 + 100), 0.01);
+  EXPECT_EQ(exposed("all_reduce=0"), 0);
+  const NodeLink slow{.bytes_per_s = link.bytes_per_s / 4};  // would expose 20 ms alone
+  EXPECT_NEAR(
+      after_ms(replay(change("bandwidth=1x"), measured(), cores, cores, &slow), "all-reduce"), 12,
+      1e-4)
+      << "what was measured stands";
+}
+
+TEST(WhatIf, CommandsGetBackWhatCoresSpentOnAllReduces) {
+  RunModel cores = model();
+  cores.buckets[0].cores = 4e-3;  // beside commands; the last bucket is behind them
+  cores.buckets[1].cores = 6e-3;
+  const WhatIf same = replay(change("bandwidth=1x"), measured(), cores, cores);
+  EXPECT_NEAR(same.after_ms, 100, 1e-4);
+  const WhatIf none = replay(change("all_reduce=0"), measured(), cores, cores);
+  EXPECT_NEAR(after_ms(none, "dot") + after_ms(none, "fused"), 70 - 4, 0.01);
+  EXPECT_NEAR(after_ms(none, "dot") / after_ms(none, "fused"), 2.5, 1e-6);
+  EXPECT_EQ(after_ms(none, "all-reduce"), 0);
+  EXPECT_NEAR(after_ms(none, "optimizer"), 10, 1e-9) << "no all-reduce is beside it";
+}
+
 TEST(WhatIf, SettingsScaleWhatWasMeasuredByTheModel) {
   RunModel after = model();
   after.gradient[kDot] = 20e-3;

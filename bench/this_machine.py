@@ -11,6 +11,7 @@ Exit codes: 0 all ran; 1 something did not; 2 usage.
 """
 import argparse
 import json
+import math
 import pathlib
 import shutil
 import statistics
@@ -46,12 +47,13 @@ def compare_ranks(ours, workloads, precisions, rounds):
     """The least time of each over all rounds: what else a machine does comes and goes within minutes."""
     jobs = [contestants.Job(workload, precision, ranks, STEPS[workload][1], max(STEPS[workload][0], 4), TIMEOUT)
             for workload in workloads for precision in precisions for ranks in (1, 2)]
-    least = [min(ours.run(job).step_ms) for job in jobs]
-    for _ in range(rounds - 1):
-        least = [min(known, *ours.run(job).step_ms) for known, job in zip(least, jobs)]
-    for job, measured in zip(jobs, least):
-        yield report(f"{job.workload} {job.precision} {job.ranks} x 1 thread",
-                     foreseen(ours, job, "--devices-per-node", str(job.ranks)), measured)
+    least = [math.inf] * len(jobs)
+    for left in reversed(range(rounds)):
+        for i, job in enumerate(jobs):
+            least[i] = min(least[i], *ours.run(job).step_ms)
+            if left == 0:
+                yield report(f"{job.workload} {job.precision} {job.ranks} x 1 thread",
+                             foreseen(ours, job, "--devices-per-node", str(job.ranks)), least[i])
 
 
 def compare_links(ours, workloads, gigabits):
